@@ -1,0 +1,1 @@
+"""dpbench: benchmarks and complexity analysis of DP-SGD gradient implementations."""

@@ -1,0 +1,42 @@
+"""What one use of a parameter looks like, in the numbers that complexity formulas speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """B, T, d and p of ``s = a W``: a is (B, T, d), W is (d, p), s is (B, T, p).
+
+    For a convolution T is the number of output positions and d = C_in / groups x kernel size.
+    A parameter that is not a matrix (a bias, a norm layer's scale) has T = 1, d = 1 and p its size,
+    and ``matrix`` is false: its per-sample gradients are always instantiated.
+    """
+
+    rule: str
+    B: int
+    T: int
+    d: int
+    p: int
+    groups: int = 1
+    matrix: bool = True
+
+    @classmethod
+    def vector(cls, *, batch: int, size: int, rule: str) -> Facts:
+        """A parameter that is instantiated whatever the algorithm, (B, size)."""
+        return cls(rule=rule, B=batch, T=1, d=1, p=size, matrix=False)
+
+    @property
+    def ghost_needs_less_space(self) -> bool:
+        """The layerwise decision ``2 T^2 < p d`` (Bu et al. 2022, 2205.10683; 2023, section 3.2)."""
+        return self.matrix and 2 * self.T**2 < self.p * self.d
+
+
+def added(facts: Sequence[Facts]) -> Facts:
+    """The facts of one parameter's uses as those of one use, T added up; no matrix unless all are."""
+    first = facts[0]
+    if len(facts) == 1:
+        return first
+    return replace(first, T=sum(f.T for f in facts), matrix=all(f.matrix for f in facts))

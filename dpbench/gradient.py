@@ -1,0 +1,97 @@
+"""The per-sample gradient of one parameter, in the form in which the backward leaves it: (a, ds)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from dpbench.derived import Derived
+from dpbench.facts import Facts, added
+from dpbench.numerics import squared_norms, weighted_sum
+from dpbench.ops.shared import joint_ghost_norm
+from dpbench.ops.use import Use
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One use of a parameter and the output gradient that arrived there, batch first."""
+
+    use: Use
+    ds: Tensor
+    derived: Derived
+
+
+class SampleGradient:
+    """``g_i`` of one parameter for all examples, not yet formed; what an algorithm makes of it is its choice.
+
+    It lives until the algorithm lets go of it. Parameters that are no matrices (biases, scales) are
+    small: their (B, size) gradients are formed once, whatever the algorithm.
+    """
+
+    def __init__(self, name: str, parameter: Tensor, terms: list[Term]) -> None:
+        self.name = name
+        self._parameter = parameter
+        self._terms = terms
+        self._small: Tensor | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """B, T, d, p of its first use, with T added up over all uses."""
+        facts = added([term.use.facts(term.ds) for term in self._terms])
+        return facts if self.ghostable else replace(facts, matrix=False)
+
+    @property
+    def ghostable(self) -> bool:
+        """Whether norm and clipped sum can be had without instantiating."""
+        first = self._terms[0].derived
+        return all(term.use.ghostable and term.derived is first and first.moves for term in self._terms)
+
+    @property
+    def ghost_needs_less_space(self) -> bool:
+        """The layerwise decision of Bu et al. (2022), ``2 T^2 < p d``."""
+        return self.facts.ghost_needs_less_space
+
+    def ghost_norm(self) -> Tensor:
+        """Squared norms (module 3), shape (B,)."""
+        if self.ghostable:
+            if len(self._terms) == 1:
+                return self._terms[0].use.ghost_norm(self._terms[0].ds)
+            norm = joint_ghost_norm([(term.use, term.ds) for term in self._terms])
+            if norm is not None:
+                return norm
+        return squared_norms(self.instantiate())
+
+    def instantiate(self) -> Tensor:
+        """Per-sample gradients (module 4), shape (B, *parameter.shape)."""
+        if self._small is not None:
+            return self._small
+        total: Tensor | None = None
+        for term in self._terms:
+            g = term.derived.pull(self._parameter, term.use.instantiate(term.ds), batched=True)
+            total = g if total is None else total + g
+        assert total is not None
+        if not self.ghostable:
+            self._small = total
+            self._terms = self._terms[:1]
+        return total
+
+    def weighted_sum(self, c: Tensor) -> Tensor:
+        """``sum_i c_i g_i`` (module 2b with the weighted output gradient), in the parameter's dtype.
+
+        The last thing to ask for: activations and output gradients are let go of.
+        """
+        total = self._weighted_sum(c)
+        self._terms, self._small = [], None
+        return total
+
+    def _weighted_sum(self, c: Tensor) -> Tensor:
+        if self._small is not None or not self.ghostable:
+            return weighted_sum(self.instantiate(), c).to(self._parameter.dtype)
+        total: Tensor | None = None
+        for term in self._terms:
+            part = term.use.weighted_sum(term.ds, c)
+            total = part if total is None else total.add_(part)
+        assert total is not None
+        first = self._terms[0].derived
+        return first.pull(self._parameter, total, batched=False).to(self._parameter.dtype)

@@ -1,0 +1,55 @@
+"""The proof that no use of a parameter was missed: a walk over the autograd graph from the losses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from dpbench.errors import Refused
+from dpbench.tap import Tap
+
+_TAP: Any = Tap._backward_cls  # type: ignore[attr-defined]
+_REMEDY = "Write that part with torch functions in Python, or freeze the parameter (requires_grad_(False))."
+
+
+def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any]) -> list[Any]:
+    """All taps that the losses depend on, after proving that parameters are reached in no other way.
+
+    ``names`` maps ids of trainable parameters to their names; ``boundary`` holds the nodes through
+    which recorded uses read their parameters, beyond which nothing is looked at. Parameters inside
+    ``torch.jit.script``, custom autograd functions and compiled regions are found here.
+
+    Raises:
+        Refused: naming the parameter and the function that reads it unseen.
+    """
+    taps: list[Any] = []
+    seen: set[Any] = set()
+    stack: list[tuple[Any, Any]] = [(losses.grad_fn, None)]
+    while stack:
+        node, child = stack.pop()
+        if node is None or node in seen or node in boundary:
+            continue
+        seen.add(node)
+        if isinstance(node, _TAP):
+            taps.append(node)
+        elif (variable := getattr(node, "variable", None)) is not None:
+            if (name := names.get(id(variable))) is not None:
+                raise Refused(
+                    f"parameter {name} is used by {_readable(child)} where no per-sample gradient can be "
+                    f"taken: inside torch.jit.script, torch.compile or a custom autograd function. {_REMEDY}"
+                )
+        elif "CheckpointFunction" in node.name():
+            raise Refused(
+                "reentrant gradient checkpointing hides the parameters inside it. "
+                "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
+            )
+        stack.extend((parent, node) for parent, _ in node.next_functions)
+    return taps
+
+
+def _readable(node: Any) -> str:
+    return "the loss itself" if node is None else str(node.name())
+
+

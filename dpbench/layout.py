@@ -1,0 +1,49 @@
+"""Where the examples of a batch lie in a tensor.
+
+Activations are (B, T, d), or sequence first (T, B, d), or folded (B T, d) as ``addmm`` sees them, or
+(B windows, n, d) in window attention. All of these are one axis of size ``outer * B * inner`` in
+which example b owns the entries ``(o, b, i)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The examples lie on ``axis``, whose size is ``outer * B * inner``."""
+
+    axis: int
+    outer: int = 1
+    inner: int = 1
+
+    @property
+    def rows(self) -> int:
+        """How many entries of the axis belong to one example."""
+        return self.outer * self.inner
+
+    def batch_first(self, tensor: Tensor, batch: int) -> Tensor:
+        """Bring the examples to axis 0; an example's entries of a folded axis stay where the axis was.
+
+        (..., outer B inner, ...) -> (B, ..., [outer inner,] ...), a view wherever strides allow.
+        """
+        if self.rows == 1:
+            return tensor if self.axis == 0 else tensor.movedim(self.axis, 0)
+        split = tensor.unflatten(self.axis, (self.outer, batch, self.inner)).movedim(self.axis + 1, 0)
+        return split.flatten(self.axis + 1, self.axis + 2)
+
+    def spread(self, tensor: Tensor, batch: int) -> Tensor:
+        """Repeat what an example has once, (..., B, ...) on ``axis``, for all its entries of the axis."""
+        if self.rows == 1:
+            return tensor
+        split = tensor.unsqueeze(self.axis + 1).unsqueeze(self.axis)
+        sizes = [-1] * split.ndim
+        sizes[self.axis], sizes[self.axis + 2] = self.outer, self.inner
+        return split.expand(sizes).flatten(self.axis, self.axis + 2)
+
+    def single(self, example: Tensor) -> Tensor:
+        """Give one example of a batch-first tensor the shape that the function saw, with B = 1."""
+        return example.unsqueeze(self.axis) if self.rows == 1 else example

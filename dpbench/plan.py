@@ -1,0 +1,76 @@
+"""What the probe establishes about a forward, call by call, and the tape then relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from dpbench.derived import Derived, Key
+from dpbench.layout import Layout
+from dpbench.ops import FAMILY_OF
+from dpbench.ops.call import bind
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One call that reads parameters: a use where its outputs hold examples, else a derivation."""
+
+    function: Callable[..., Any]
+    operands: tuple[Key, ...]
+    """Which parameters, or tensors derived from them, it reads."""
+    outs: tuple[Layout | None, ...] = ()
+    """Where the examples lie in each output tensor; empty for a derivation."""
+    ndims: tuple[int, ...] = ()
+    layouts: Mapping[str | int, Layout] = field(default_factory=dict)
+    """Where they lie in each argument: by name where the function has a family, else by place."""
+
+    @property
+    def is_use(self) -> bool:
+        """Whether parameters meet the batch here."""
+        return bool(self.outs)
+
+
+@dataclass(slots=True)
+class Plan:
+    """The calls that read parameters, in the order of the forward."""
+
+    calls: list[PlannedCall]
+    proven: set[int] = field(default_factory=set)
+    """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
+
+
+def operands(args: Iterable[Any], kwargs: Mapping[str, Any], known: Mapping[int, Derived]) -> list[Derived]:
+    """The parameters among the arguments, looking one level into lists."""
+    found = []
+    for value in (*args, *kwargs.values()):
+        if id(value) in known:
+            found.append(known[id(value)])
+        elif type(value) in (list, tuple):
+            found.extend(known[id(item)] for item in value if id(item) in known)
+    return found
+
+
+def leaves(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str | int, Tensor]:
+    """The tensors among the arguments: by name where the function has a family, else by place."""
+    family = FAMILY_OF.get(function)
+    pairs: Iterable[tuple[str | int, Any]]
+    if family is not None:
+        pairs = bind(family.signature, args, kwargs).items()
+    else:
+        pairs = enumerate(pytree.tree_leaves((args, dict(kwargs))))
+    return {key: value for key, value in pairs if isinstance(value, Tensor)}
+
+
+def tensors(result: Any) -> list[Tensor]:
+    """The tensors in what a function returned."""
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, (tuple, list, dict)):
+        return [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
+    return []

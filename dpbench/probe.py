@@ -1,0 +1,255 @@
+"""Establishes where the examples lie in every activation, and that they do not mix.
+
+The forward runs on two and on three examples: the axis that grows holds the examples, and a call
+that reads parameters whose output does not grow belongs to the batch-free frontier. Then the loss of
+each example is differentiated alone: the entries of an activation that it depends on must be those
+of that example, which settles folded axes ((B T, d) or (T B, d)?) and refuses whatever mixes
+examples. Last, one example is changed: no other example's loss may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
+
+from dpbench.batch import Batch, perturbed, take
+from dpbench.derived import Derived, derive, direct
+from dpbench.errors import Refused
+from dpbench.layout import Layout
+from dpbench.ops.call import name_of
+from dpbench.plan import Plan, PlannedCall, leaves, operands, tensors
+
+Shape = tuple[int, ...]
+Losses = Callable[[nn.Module, Batch], Tensor]
+FEW, MORE = 2, 3
+
+
+def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[str, Tensor]) -> Plan:
+    """The plan of a forward on ``batch``; model, buffers and random state are left as they were.
+
+    Raises:
+        Refused: if the computation mixes examples, or depends on the batch size in another way.
+    """
+    size = next(iter(_tensors(batch))).shape[0]
+    few, more = (take(batch, torch.arange(n) % size) for n in (FEW, MORE))
+    with preserved(model), torch.enable_grad():
+        shapes = _Shapes()
+        with preserved(model), shapes:
+            losses(model, few)
+        listener = _Listener(shapes.calls, parameters)
+        with preserved(model), listener:
+            out = losses(model, more)
+        check_losses(out, MORE)
+        real = not isinstance(out, FakeTensor)
+        if real and out.requires_grad:
+            for j in range(MORE):
+                listener.example = j
+                torch.autograd.grad(out[j], list(parameters.values()), retain_graph=True, allow_unused=True)
+        plan = Plan([heard.planned() for heard in listener.calls])
+        if real:
+            with preserved(model), torch.no_grad():
+                _others_stay(out.detach(), losses(model, perturbed(more, 1)))
+    return plan
+
+
+def check_losses(losses: Any, batch: int) -> None:
+    """Raise unless ``losses`` holds one loss for each example."""
+    if not isinstance(losses, Tensor) or losses.shape != (batch,):
+        got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
+        raise Refused(
+            f"losses(model, batch) returned {got}; expected one loss per example, shape ({batch},). "
+            'Use reduction="none", and for text average over each example\'s own tokens: '
+            "dpbench.losses.language_model and dpbench.losses.cross_entropy do."
+        )
+
+
+@contextmanager
+def preserved(model: nn.Module) -> Iterator[None]:
+    """Put buffers and random state back as they were."""
+    buffers = [(b, b._version, b.detach().clone()) for b in model.buffers()]
+    devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
+    with torch.random.fork_rng(devices=devices):
+        yield
+    for buffer, version, value in buffers:
+        if buffer._version != version:
+            with torch.no_grad():
+                buffer.copy_(value)
+
+
+def _tensors(batch: Batch) -> Iterator[Tensor]:
+    yield from tensors(batch)
+
+
+class _Shapes(TorchFunctionMode):
+    """Notes the shapes of arguments and results of all calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, dict[str | int, Shape], list[Shape]]] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        before = {key: tuple(t.shape) for key, t in leaves(func, args, kwargs).items()}
+        result = func(*args, **kwargs)
+        if outs := tensors(result):
+            self.calls.append((func, before, [tuple(t.shape) for t in outs]))
+        return result
+
+
+class _Listener(TorchFunctionMode):
+    """Hears which calls read parameters and, in the backward, which entries each example depends on."""
+
+    def __init__(self, smaller: list[Any], parameters: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.calls: list[_Heard] = []
+        self.example = -1
+        self._smaller = iter(smaller)
+        self._known: dict[int, Derived] = direct(parameters)
+        self._differs: str | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        read = operands(args, kwargs, self._known)
+        inputs = leaves(func, args, kwargs)
+        sizes = {key: tuple(t.shape) for key, t in inputs.items()}
+        result = func(*args, **kwargs)
+        outs = tensors(result)
+        if not outs:
+            return result
+        smaller = next(self._smaller, (None, {}, []))
+        if self._differs is None and (smaller[0] != func or len(smaller[2]) != len(outs)):
+            self._differs = name_of(func)
+        if not read or not torch.is_grad_enabled() or not any(t.requires_grad for t in outs):
+            return result
+        if self._differs is not None:
+            raise Refused(
+                f"the operations depend on the batch size: on {MORE} examples {self._differs} is called where on "
+                f"{FEW} it is not, and {name_of(func)} reads {_names(read)} after that. Loop over examples "
+                "outside of the model, or compute them together."
+            )
+        heard = _Heard(func, tuple(d.key for d in read), _names(read))
+        self.calls.append(heard)
+        number = len(self.calls) - 1
+        grown = [_growth(s, tuple(t.shape), heard) for s, t in zip(smaller[2], outs, strict=True)]
+        if not any(grown):
+            for i, out in enumerate(outs):
+                if out.requires_grad:
+                    self._known[id(out)] = derive((number, i), func, args, read, out)
+            return result
+        heard.ndims = tuple(t.ndim for t in outs)
+        if isinstance(result, Tensor) and result._is_view():
+            # An in-place operation on a view would lose its hook.
+            result = torch.ops.aten._unsafe_view.default(result, result.shape)
+            outs = [result]
+        for out, growth in zip(outs, grown, strict=True):
+            heard.outs.append(self._listen(out, growth))
+        for key, tensor in inputs.items():
+            if id(tensor) not in self._known and (g := _growth(smaller[1].get(key), sizes[key], heard)):
+                heard.inputs[key] = self._listen(tensor, g)
+        return result
+
+    def _listen(self, tensor: Tensor, growth: _Growth | None) -> _Grown | None:
+        if growth is None:
+            return None
+        grown = _Grown(growth.axis, growth.rows)
+        if tensor.requires_grad and not isinstance(tensor, FakeTensor):
+            tensor.register_hook(lambda ds: grown.note(ds, self.example))
+        return grown
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    axis: int
+    rows: int
+
+
+@dataclass(slots=True)
+class _Grown:
+    """An axis that grows with the batch, and which of its entries each example's loss depends on."""
+
+    axis: int
+    rows: int
+    active: dict[int, set[int]] = field(default_factory=dict)
+
+    def note(self, ds: Tensor, example: int) -> None:
+        live = ds.detach().movedim(self.axis, 0).flatten(1).ne(0).any(1) if ds.ndim > 1 else ds.ne(0)
+        self.active.setdefault(example, set()).update(live.nonzero().flatten().tolist())
+
+    def fits(self, outer: int, inner: int) -> bool:
+        return all(row // inner % MORE == j for j, rows in self.active.items() for row in rows)
+
+    def candidates(self) -> list[Layout]:
+        """All ways to lay out the examples that agree with what was seen, examples outermost first."""
+        inners = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
+        return [Layout(self.axis, self.rows // n, n) for n in inners if self.fits(self.rows // n, n)]
+
+
+@dataclass(slots=True)
+class _Heard:
+    """One call that reads parameters, as the probe heard it."""
+
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+    names: str
+    outs: list[_Grown | None] = field(default_factory=list)
+    ndims: tuple[int, ...] = ()
+    inputs: dict[str | int, _Grown] = field(default_factory=dict)
+
+    def planned(self) -> PlannedCall:
+        outs = tuple(None if grown is None else self._layout(grown, None) for grown in self.outs)
+        main = next((layout for layout in outs if layout is not None), None)
+        layouts = {key: self._layout(grown, main) for key, grown in self.inputs.items()}
+        return PlannedCall(self.function, self.operands, outs, self.ndims, layouts)
+
+    def _layout(self, grown: _Grown, output: Layout | None) -> Layout:
+        candidates = grown.candidates()
+        if not candidates:
+            raise Refused(
+                f"examples are mixed: through {name_of(self.function)}, which reads {self.names}, the loss of "
+                "one example depends on another example of the batch, so no example has a gradient of its own. "
+                "Remove what mixes them (batch norm, statistics over the batch, a shuffle of the batch)."
+            )
+        if output is not None and grown.rows == output.rows:
+            same = Layout(grown.axis, output.outer, output.inner)
+            if same in candidates:
+                return same
+        if len(candidates) > 1 and any(grown.active.values()):
+            raise Refused(
+                f"where the examples lie on axis {grown.axis} of what {name_of(self.function)} reads or gives "
+                f"({self.names}) could not be established. Keep the batch on an axis of its own there."
+            )
+        return candidates[0]
+
+
+def _growth(few: Shape | None, more: Shape, heard: _Heard) -> _Growth | None:
+    if few is None or few == more:
+        return None
+    axes = [i for i, (a, b) in enumerate(zip(few, more, strict=False)) if a != b]
+    axis = axes[0] if axes else 0
+    if len(few) != len(more) or len(axes) != 1 or few[axis] * MORE != more[axis] * FEW:
+        raise Refused(
+            f"{name_of(heard.function)}, which reads {heard.names}: its tensors have shape {few} for {FEW} "
+            f"examples and {more} for {MORE}; expected one axis that is a multiple of the batch size."
+        )
+    return _Growth(axis, more[axis] // MORE)
+
+
+def _names(read: list[Derived]) -> str:
+    return ", ".join(dict.fromkeys(root for derived in read for root in derived.roots))
+
+
+def _others_stay(before: Tensor, after: Tensor) -> None:
+    tolerance = 100 * torch.finfo(before.dtype).eps
+    for j in (0, 2):
+        if (after[j] - before[j]).abs() > tolerance * (1 + before[j].abs()):
+            raise Refused(
+                f"examples are mixed: changing example 1 moved the loss of example {j} from {before[j].item():.6g} "
+                f"to {after[j].item():.6g}. Compute every example's loss from that example alone."
+            )

@@ -1,0 +1,229 @@
+"""What a benchmark produces: one record for each cell, whatever became of it.
+
+A *workload* is what is computed (model, batch size, T, precision, ...); a *cell* is one
+implementation on one workload; a *record* is what happened when that cell was run. This module
+knows nothing of torch, so that results can be read, compared and plotted without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from dpbench.errors import DpbenchError, unknown
+
+SCHEMA = 1
+
+
+class Outcome(StrEnum):
+    """What became of a cell. Every cell of a suite ends in exactly one of these."""
+
+    OK = "ok"
+    WRONG = "wrong"
+    """The gradient differs from the explicit per-example loop: no speed is reported."""
+    REFUSED = "refused"
+    """The implementation said, by name, that it does not support this workload."""
+    OUT_OF_MEMORY = "out of memory"
+    TIMED_OUT = "timed out"
+    FAILED = "failed"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a run with this outcome exits 3; a refusal and running out of memory are results."""
+        return self in (Outcome.WRONG, Outcome.TIMED_OUT, Outcome.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is computed. ``None`` leaves an axis to the model's own default."""
+
+    model: str
+    """``family:name(option=value,...)``, for example ``transformers:gpt2(tie_word_embeddings=false)``."""
+    batch: int
+    """B, the physical batch size, in examples."""
+    seq_len: int | None = None
+    """T for text, in tokens."""
+    image_size: int | None = None
+    """Height and width, in pixels."""
+    layers: int | None = None
+    classes: int | None = None
+    precision: str = "fp32"
+    attention: str | None = None
+    norm: str | None = None
+    """``group`` replaces batch norm by group norm."""
+    trainable: str = "all"
+    step: str = "gradient"
+    """``gradient``: forward, clip, sum. ``train``: noise, scaling and the optimizer as well."""
+    optimizer: str = "sgd"
+    max_norm: float = 1.0
+    clip_function: str = "abadi"
+    clip_style: str = "flat"
+    device: str = "cpu"
+    threads: int | None = None
+    seed: int = 0
+
+    def key(self) -> str:
+        """A short hash of the canonical workload, the same on every machine."""
+        return digest(asdict(self))
+
+    def label(self) -> str:
+        """The axes that were set, for people: ``transformers:gpt2 B=8 T=128``."""
+        names = {"batch": "B", "seq_len": "T", "image_size": "px"}
+        parts = [self.model]
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in names and value is not None:
+                parts.append(f"{names[f.name]}={value}")
+            elif f.name not in ("model", *names) and value != f.default:
+                parts.append(f"{f.name}={value}")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One implementation on one workload."""
+
+    implementation: str
+    workload: Workload
+
+    def key(self) -> str:
+        """A short hash that names the cell in a results file."""
+        return digest({"implementation": self.implementation, "workload": asdict(self.workload)})
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measured quantity with every raw sample that was taken."""
+
+    unit: str
+    samples: tuple[tuple[float, ...], ...]
+    """One inner tuple per round, a fresh process each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """How far the gradient lies from the explicit per-example loop."""
+
+    passed: bool
+    error: float
+    """Largest relative error over the norms and every parameter's clipped sum."""
+    tolerance: float
+    precision: str
+    """The precision of the check: ``float64`` where a copy of the model fits."""
+    worst: str = ""
+    """What differed most: a parameter's name or ``norms``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What happened to one cell."""
+
+    cell: Cell
+    outcome: Outcome
+    reason: str = ""
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    parity: Parity | None = None
+    coverage: float | None = None
+    """Parameters that got a gradient / parameters that were asked to be trained."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the model turned out to be: parameters, examples' tokens, where its configuration came from."""
+    environment: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
+    """Hash of the implementation's source."""
+    command: str = ""
+    started: str = ""
+    """ISO 8601, UTC."""
+    schema: int = SCHEMA
+
+
+def digest(value: Any) -> str:
+    """Twelve hexadecimal digits of the SHA-256 of the canonical JSON of ``value``."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def to_json(record: Record) -> str:
+    """One line of JSON that :func:`from_json` turns back into an equal record.
+
+    JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
+    """
+    return json.dumps(_plain(asdict(record)), separators=(",", ":"), allow_nan=False)
+
+
+def from_json(text: str) -> Record:
+    """Read what :func:`to_json` wrote, strictly.
+
+    Raises:
+        DpbenchError: not JSON, a newer schema, a field that is unknown, missing or of another type.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DpbenchError(f"not a record of dpbench: {error}, expected one line of JSON") from None
+    if isinstance(value, dict):
+        check_schema(value.get("schema"))
+    record: Record = decode(Record, value, "record")
+    return record
+
+
+def check_schema(schema: object) -> None:
+    """Raise unless this dpbench can read results of ``schema``."""
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise DpbenchError(f"not written by dpbench: schema is {schema!r}, expected 1 to {SCHEMA}")
+    if schema > SCHEMA:
+        raise DpbenchError(
+            f"written by a newer dpbench, schema {schema}; this reads up to {SCHEMA}; upgrade with: "
+            "pip install -U dpsgd-bench"
+        )
+
+
+def decode(kind: Any, value: Any, where: str) -> Any:
+    """``value``, as JSON gives it, as an instance of the type ``kind``; ``where`` names it in errors."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is UnionType:
+        return None if value is None else decode(next(a for a in args if a is not NoneType), value, where)
+    if is_dataclass(kind) and isinstance(value, dict):
+        return _decode_fields(kind, value, where)
+    if origin is tuple and isinstance(value, list):
+        return tuple(decode(args[0], v, f"{where}[{i}]") for i, v in enumerate(value))
+    if origin is dict and isinstance(value, dict):
+        return {k: decode(args[1], v, f"{where}.{k}") for k, v in value.items()}
+    if isinstance(kind, type) and issubclass(kind, StrEnum) and isinstance(value, str):
+        if value not in list(kind):
+            raise unknown(where, value, [str(v) for v in kind])
+        return kind(value)
+    if kind is float and (type(value) in (int, float) or value in ("nan", "inf", "-inf")):
+        return float(value)
+    if kind in (int, str, bool) and type(value) is kind:
+        return value
+    expected = kind.__name__ if origin is None else str(kind)
+    raise DpbenchError(f"{where} is {value!r:.60}, expected {expected}")
+
+
+def _decode_fields(kind: Any, value: dict[str, Any], where: str) -> Any:
+    hints = get_type_hints(kind)
+    known = [f.name for f in fields(kind)]
+    for name in value:
+        if name not in known:
+            raise unknown(f"field of {where}", name, known)
+    for f in fields(kind):
+        if f.name not in value and f.default is MISSING and f.default_factory is MISSING:
+            raise DpbenchError(f"{where}.{f.name} is missing, expected {hints[f.name]}")
+    return kind(**{name: decode(hints[name], v, f"{where}.{name}") for name, v in value.items()})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

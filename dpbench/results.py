@@ -1,0 +1,124 @@
+"""What a results file holds: JSON lines, one header and then one record for each finished cell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpbench.errors import DpbenchError
+from dpbench.records import Cell, Record, check_schema, decode, from_json
+
+DIRECTORY = Path("results")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The first line of a results file: what was going to be run, where and how."""
+
+    command: str
+    suite: str
+    environment: dict[str, Any]
+    cells: tuple[Cell, ...]
+    """Every cell of the run, in order, so that a file says what is missing from it."""
+    started: str
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a results file holds."""
+
+    path: Path
+    header: Header
+    records: tuple[Record, ...]
+    """In the order of writing; of a cell that was run twice, the later record."""
+    torn: str = ""
+    """Says so if the last line is incomplete; empty otherwise."""
+    whole_bytes: int = 0
+    """Length of the file up to the end of the last whole line."""
+
+    @property
+    def missing(self) -> tuple[Cell, ...]:
+        """The cells that have no record."""
+        done = {r.cell for r in self.records}
+        return tuple(c for c in self.header.cells if c not in done)
+
+
+def read(path: Path | str) -> Results:
+    """Read a results file; an incomplete last line is left out and reported in ``torn``.
+
+    Raises:
+        DpbenchError: not there, not ours, from a newer dpbench, or corrupt before the last line.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
+    lines = content.split(b"\n")
+    tail = lines.pop()
+    if not tail and len(lines) > 1 and not _is_json(lines[-1]):
+        tail = lines.pop() + b"\n"
+    if not lines:
+        raise _not_ours(path, tail)
+    header = _read_header(path, lines[0])
+    records: dict[Cell, Record] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            record = from_json(line.decode())
+        except (DpbenchError, UnicodeDecodeError) as error:
+            raise DpbenchError(
+                f"{path}, line {number}: {error}. Everything before that line can be kept by: "
+                f"head -n {number - 1} {path} > NEWFILE"
+            ) from None
+        records.pop(record.cell, None)
+        records[record.cell] = record
+    torn = ""
+    if tail:
+        torn = (
+            f"{path}, line {len(lines) + 1}: incomplete ({len(tail)} bytes), as a crash leaves it; "
+            f"the {len(lines) - 1} records before it are whole"
+        )
+    return Results(path, header, tuple(records.values()), torn, len(content) - len(tail))
+
+
+def latest(directory: Path | str = DIRECTORY) -> Path:
+    """The results file in ``directory`` that was written to last."""
+    files = sorted(Path(directory).glob("*.jsonl"), key=lambda p: (p.stat().st_mtime_ns, p.name))
+    if not files:
+        raise DpbenchError(
+            f"no results in {directory}/, expected *.jsonl there; make some with: dpbench run quickstart"
+        )
+    return files[-1]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _not_ours(path: Path, line: bytes) -> DpbenchError:
+    return DpbenchError(
+        f"{path}, line 1: not a results file of dpbench: got {line[:60].decode(errors='replace')!r}, "
+        'expected a header {"dpbench": 1, "kind": "header", ...}'
+    )
+
+
+def _read_header(path: Path, line: bytes) -> Header:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        raise _not_ours(path, line) from None
+    if not isinstance(value, dict) or value.pop("kind", None) != "header" or "dpbench" not in value:
+        raise _not_ours(path, line)
+    try:
+        check_schema(value.pop("dpbench"))
+        header: Header = decode(Header, value, "header")
+    except DpbenchError as error:
+        raise DpbenchError(f"{path}, line 1: {error}") from None
+    return header

@@ -1,0 +1,218 @@
+"""Writing results files.
+
+A record is on the disk before the next cell starts, a file is never written over, and only one run
+writes to a file at a time. What was torn off by a crash is at most the last line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from dpbench.errors import DpbenchError
+from dpbench.records import SCHEMA, Cell, Record, to_json
+from dpbench.results import DIRECTORY, Header, Results, latest, read
+
+__all__ = ["DIRECTORY", "Header", "Results", "Writer", "create", "latest", "open_for_resume", "read"]
+
+
+@dataclass(slots=True)
+class Writer:
+    """An open and locked results file. Use it in ``with``; :meth:`append` each record as it is finished."""
+
+    path: Path
+    header: Header
+    descriptor: int
+    done: dict[Cell, Record] = field(default_factory=dict)
+
+    def append(self, record: Record) -> None:
+        """Write one record through to the disk; an incomplete line is taken back if that fails."""
+        before = os.fstat(self.descriptor).st_size
+        try:
+            _write_line(self.descriptor, to_json(record))
+        except OSError as error:
+            os.ftruncate(self.descriptor, before)
+            raise DpbenchError(
+                f"could not write to {self.path}: {error.strerror}. {len(self.done)} of "
+                f"{len(self.header.cells)} cells are safe in it; make room and go on with: "
+                f"dpbench run --resume {self.path}"
+            ) from error
+        self.done[record.cell] = record
+
+    def close(self) -> None:
+        """Let go of the file and of the lock."""
+        os.close(self.descriptor)
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def create(
+    suite: str,
+    cells: Sequence[Cell],
+    environment: Mapping[str, Any],
+    command: str,
+    directory: Path | str = DIRECTORY,
+    started: datetime | None = None,
+) -> Writer:
+    """A new file ``directory/<suite>-<UTC time>[-n].jsonl``, locked, with its header written."""
+    started = started or datetime.now(UTC)
+    stem = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', suite).strip('-.') or 'run'}-{started:%Y%m%dT%H%M%SZ}"
+    header = Header(
+        command=command,
+        suite=suite,
+        environment=dict(environment),
+        cells=tuple(cells),
+        started=started.isoformat(timespec="seconds"),
+    )
+    line = json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
+    path, descriptor = _open_new(Path(directory), stem)
+    try:
+        _lock(descriptor, path)
+        _write_line(descriptor, line)
+    except OSError as error:
+        os.close(descriptor)
+        path.unlink()
+        raise DpbenchError(f"could not write to {path}: {error.strerror}; make room first") from error
+    return Writer(path, header, descriptor)
+
+
+def open_for_resume(
+    path: Path | str,
+    cells: Sequence[Cell],
+    environment: Mapping[str, Any],
+    sources: Mapping[str, str],
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
+) -> Writer:
+    """Open a file to add the cells that are missing from it; ``done`` of the result holds the others.
+
+    ``sources`` maps the name of an implementation to the hash of its source as it is now. An
+    incomplete last line is cut off, after ``say`` was told.
+
+    Raises:
+        DpbenchError: another run holds the file, or it was made on another machine, from other
+            source or for other cells: figures that may not be compared do not go into one file.
+    """
+    path = Path(path)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    except OSError as error:
+        raise DpbenchError(f"cannot resume {path}: {error.strerror}") from None
+    try:
+        _lock(descriptor, path)
+        results = read(path)
+        _refuse_other_machine(results, environment)
+        _refuse_other_cells(results, cells)
+        _refuse_other_source(results, sources)
+        if results.torn:
+            say(f"{results.torn}; cutting it off, its cell is run again")
+            os.ftruncate(descriptor, results.whole_bytes)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return Writer(path, results.header, descriptor, {r.cell: r for r in results.records})
+
+
+def _open_new(directory: Path, stem: str) -> tuple[Path, int]:
+    """The first name that is free. O_EXCL, so that two runs started in one second do not meet."""
+    number = 1
+    while True:
+        path = directory / (f"{stem}.jsonl" if number == 1 else f"{stem}-{number}.jsonl")
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            return path, os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            if not directory.is_dir():
+                raise DpbenchError(f"{directory} is a file, expected a directory for results") from None
+            number += 1
+        except OSError as error:
+            raise DpbenchError(f"could not create {path}: {error.strerror}") from error
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DpbenchError(
+            f"another run holds {path} and is writing to it; wait until it ends, or start a new run "
+            "without --resume"
+        ) from None
+    except OSError as error:
+        raise DpbenchError(
+            f"cannot lock {path}: {error.strerror}; expected a file system with locks, choose "
+            "another directory"
+        ) from error
+
+
+def _write_line(descriptor: int, line: str) -> None:
+    rest = memoryview(line.encode() + b"\n")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def _machine(environment: Mapping[str, Any]) -> object:
+    machine = environment.get("machine")
+    return machine.get("id") if isinstance(machine, Mapping) else machine
+
+
+def _refuse_other_machine(results: Results, environment: Mapping[str, Any]) -> None:
+    was, now = _machine(results.header.environment), _machine(environment)
+    if was != now:
+        raise DpbenchError(
+            f"{results.path} was made on another machine ({was}; this is {now}), and speeds of two "
+            "machines do not go into one file; start a new run without --resume"
+        )
+
+
+def _refuse_other_cells(results: Results, cells: Sequence[Cell]) -> None:
+    was, now = set(results.header.cells), set(cells)
+    if was == now:
+        return
+    parts = [
+        f"{len(some)} cells are only in {where}: {_shown(some)}"
+        for where, some in (
+            ("the file", [c for c in results.header.cells if c not in now]),
+            ("this run", [c for c in cells if c not in was]),
+        )
+        if some
+    ]
+    raise DpbenchError(
+        f"{results.path} is a run of other cells. {'. '.join(parts)}. Repeat its own command with --resume "
+        f"({results.header.command}), or start a new run without it"
+    )
+
+
+def _refuse_other_source(results: Results, sources: Mapping[str, str]) -> None:
+    changed = sorted(
+        {
+            r.cell.implementation
+            for r in results.records
+            if sources.get(r.cell.implementation, r.source) != r.source
+        }
+    )
+    if changed:
+        raise DpbenchError(
+            f"the source of {', '.join(changed)} has changed since {results.path} was begun, and "
+            "figures of two versions do not go into one file; start a new run without --resume, or "
+            "restore the source"
+        )
+
+
+def _shown(cells: Sequence[Cell]) -> str:
+    names = [f"{c.implementation} on {c.workload.label()}" for c in cells[:4]]
+    return ", ".join(names) + (f", and {len(cells) - 4} more" if len(cells) > 4 else "")

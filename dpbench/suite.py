@@ -1,0 +1,244 @@
+"""What to run: a suite, from a TOML file or from options, and the cells that it stands for."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from dpbench.errors import DpbenchError, unknown
+from dpbench.records import Cell, Workload
+from dpbench.suitefile import Spell, SuiteFile, dotted, mistaken, validate
+
+Block = Mapping[str, tuple[Any, ...]]
+"""Values by axis; all combinations are meant."""
+
+BASELINE = "nonprivate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """A set of cells and how long to measure each."""
+
+    name: str
+    title: str
+    description: str = ""
+    rounds: int = 3
+    """Fresh processes."""
+    budget_s: float = 1.0
+    """Seconds of timing per implementation and round."""
+    timeout_s: float = 600.0
+    """Seconds after which one cell is given up."""
+    blocks: tuple[Block, ...] = ()
+    extra: tuple[Block, ...] = ()
+    """Added after the exclusions."""
+    exclude: tuple[Block, ...] = ()
+    """A cell goes if, for one of these, every key matches one of its values (globs on strings)."""
+
+    def groups(
+        self, implementations: Sequence[str], baseline: str | None = None
+    ) -> dict[Workload, list[Cell]]:
+        """The cells of each workload; see :meth:`cells`."""
+        return group(self.cells(implementations, baseline))
+
+    def cells(self, implementations: Sequence[str], baseline: str | None = None) -> list[Cell]:
+        """Every cell once, those of a workload together, in the order of the suite.
+
+        ``implementations`` are the names that exist: what ``all`` stands for. ``baseline`` names one
+        to compare with; it comes first and is added to every workload that lacks it.
+        """
+        for block in self.exclude:
+            _check_names(block, implementations)
+        chosen: dict[Workload, list[str]] = {}
+        for block, may_go in [(b, True) for b in self.blocks] + [(b, False) for b in self.extra]:
+            names = _implementations(block, implementations)
+            for workload in _workloads(block):
+                kept = [
+                    n for n in names if not (may_go and any(_matches(e, n, workload) for e in self.exclude))
+                ]
+                if kept:
+                    chosen.setdefault(workload, []).extend(kept)
+        cells = []
+        for workload, kept in chosen.items():
+            first = [baseline] if baseline else []
+            cells += [Cell(n, workload) for n in dict.fromkeys(first + kept)]
+        return cells
+
+    def override(self, axes: Mapping[str, Any]) -> Suite:
+        """The same suite with these axes, one value or a list each, in place of its own if they apply."""
+        data = {"axes": {"model": "any", "batch": 1, **axes}}
+        given = {k: v for k, v in _block(validate(data, "options", spell_option).axes).items() if k in axes}
+
+        def changed(block: Block) -> Block:
+            models = [str(m) for m in block["model"]]
+            return {**block, **{k: v for k, v in given.items() if any(applies(k, m) for m in models)}}
+
+        return replace(self, blocks=tuple(map(changed, self.blocks)), extra=tuple(map(changed, self.extra)))
+
+
+def group(cells: Iterable[Cell]) -> dict[Workload, list[Cell]]:
+    """Cells by workload, both in the order given."""
+    groups: dict[Workload, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.workload, []).append(cell)
+    return groups
+
+
+def applies(axis: str, model: str) -> bool:
+    """Whether a shared axis is meant for a model: no T for image models, no image size for text."""
+    without = {"seq_len": ("timm:", "torchvision:", "synthetic:cnn")}
+    without["image_size"] = ("transformers:", "synthetic:mlp", "synthetic:transformer")
+    return not model.startswith(without.get(axis, ()))
+
+
+def from_options(
+    axes: Mapping[str, Any],
+    *,
+    title: str = "options",
+    rounds: int = 3,
+    budget_s: float = 1.0,
+    timeout_s: float = 600.0,
+) -> Suite:
+    """A suite from command-line options: ``axes`` maps ``model``, ``implementation`` and the fields
+    of a workload to one value or a list each; None stands for an option that was not given."""
+    data = {
+        "title": title,
+        "rounds": rounds,
+        "budget_s": budget_s,
+        "timeout_s": timeout_s,
+        "axes": {k: v for k, v in axes.items() if v is not None},
+    }
+    return _suite(title, validate(data, "options", spell_option), "options", spell_option)
+
+
+def load(name: str | Path) -> Suite:
+    """The suite in a file, or of a name; see :func:`find`."""
+    path = find(str(name))
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DpbenchError(f"{path} is not TOML: {error}") from None
+    except OSError as error:
+        raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
+    return _suite(path.stem, validate(data, str(path)), str(path), dotted)
+
+
+def find(name: str) -> Path:
+    """The file of a suite: a path, or a name among :func:`available`."""
+    if name.endswith(".toml") or "/" in name:
+        if not Path(name).is_file():
+            raise DpbenchError(f"there is no file {name}, expected a suite; see: dpbench list suites")
+        return Path(name)
+    files = available()
+    if name not in files:
+        raise unknown("suite", name, files, "See: dpbench list suites")
+    return files[name]
+
+
+def available() -> dict[str, Path]:
+    """Suites by name: the user's own in ``./suites``, then those that came with dpbench."""
+    package = Path(__file__).parent
+    places = [Path("suites"), package / "suites"]
+    if (package.parent / "pyproject.toml").is_file():
+        places.insert(1, package.parent / "suites")
+    files: dict[str, Path] = {}
+    for place in places:
+        for path in sorted(place.glob("*.toml")):
+            files.setdefault(path.stem, path)
+    return files
+
+
+def spell_option(place: tuple[int | str, ...]) -> str:
+    """``--seq-len`` for ("axes", "seq_len")."""
+    names = {"implementation": "impl", "budget_s": "budget", "timeout_s": "timeout"}
+    name = next(str(p) for p in reversed(place) if isinstance(p, str))
+    return f"--{names.get(name, name).replace('_', '-')}"
+
+
+def _block(axes: BaseModel) -> dict[str, tuple[Any, ...]]:
+    return {k: tuple(v) for k, v in axes.model_dump(exclude_unset=True).items()}
+
+
+def _suite(name: str, file: SuiteFile, where: str, spell: Spell) -> Suite:
+    shared = _block(file.axes)
+    models = [{"model": (m,)} for m in shared.pop("model", ())]
+    own = models + [{**block, "model": (m,)} for block in map(_block, file.models) for m in block["model"]]
+    blocks = [{**{k: v for k, v in shared.items() if applies(k, str(b["model"][0]))}, **b} for b in own]
+    exclude = [_block(e) for e in file.exclude]
+    mistakes = []
+    for axis in shared:
+        if own and not any(applies(axis, str(b["model"][0])) for b in own):
+            names = ", ".join(str(b["model"][0]) for b in own)
+            mistakes.append(f"{spell(('axes', axis))} means nothing to any of the models: {names}")
+    workloads = [w for b in blocks for w in _workloads(b)]
+    for i, pattern in enumerate(exclude):
+        about = {k: v for k, v in pattern.items() if k != "implementation"}
+        if not any(_matches(about, "", w) for w in workloads):
+            text = ", ".join(f"{k} = {list(v)}" for k, v in pattern.items())
+            mistakes.append(f"{spell(('exclude', i))} matches no cell of the suite: {text}")
+    if mistakes:
+        raise mistaken(where, mistakes)
+    return Suite(
+        name=name,
+        title=file.title or name,
+        description=file.description,
+        rounds=file.rounds,
+        budget_s=file.budget_s,
+        timeout_s=file.timeout_s,
+        blocks=tuple(blocks),
+        extra=tuple(map(_block, file.include)),
+        exclude=tuple(exclude),
+    )
+
+
+_FASTEST_LAST = ("image_size", "seq_len", "batch")
+
+
+def _workloads(block: Block) -> list[Workload]:
+    """All combinations, the batch size varying fastest, then T and the image size."""
+    names = [f.name for f in fields(Workload) if f.name in block and f.name not in _FASTEST_LAST]
+    names += [n for n in _FASTEST_LAST if n in block]
+    combinations = itertools.product(*(block[n] for n in names))
+    return [Workload(**dict(zip(names, values, strict=True))) for values in combinations]
+
+
+def _is_pattern(name: str) -> bool:
+    return any(c in name for c in "*?[")
+
+
+def _implementations(block: Block, known: Sequence[str]) -> list[str]:
+    _check_names(block, known)
+    names: list[str] = []
+    for name in block.get("implementation", ("all",)):
+        if name == "all":
+            names += known
+        elif _is_pattern(name):
+            names += [k for k in known if fnmatchcase(k, name)]
+        else:
+            names.append(name)
+    return names
+
+
+def _check_names(block: Block, known: Sequence[str]) -> None:
+    """Raise for a name that is none of ``known``, nor a file, nor a pattern of one."""
+    for name in block.get("implementation", ()):
+        is_file = name.endswith(".py")
+        if name != "all" and not is_file and not any(fnmatchcase(k, name) for k in known):
+            raise unknown("implementation", name, known, "See: dpbench list implementations")
+
+
+def _matches(pattern: Block, implementation: str, workload: Workload) -> bool:
+    def one(value: Any, wanted: Any) -> bool:
+        both = isinstance(value, str) and isinstance(wanted, str)
+        return fnmatchcase(value, wanted) if both else bool(value == wanted)
+
+    return all(
+        any(one(implementation if k == "implementation" else getattr(workload, k), w) for w in values)
+        for k, values in pattern.items()
+    )

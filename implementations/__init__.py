@@ -1,0 +1,1 @@
+"""One DP-SGD gradient algorithm per file, found by dpbench through entry points."""

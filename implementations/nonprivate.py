@@ -1,0 +1,42 @@
+"""Non-private training: the gradient of the summed losses, with nothing clipped.
+
+Modules 1, 2a, 2b; leading time 6 B T p d per layer.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from dpbench.batch import Batch
+from dpbench.clipping import Clip
+from dpbench.interface import Losses, Output, Supports, trainable
+
+TITLE = "Non-private"
+MODULES = "1 2a 2b"
+SUPPORTS = Supports(groups=True)
+
+
+class NonPrivate:
+    """One forward and one backward of the whole batch."""
+
+    def __init__(self, model: nn.Module, losses: Losses) -> None:
+        self._model, self._losses, self._parameters = model, losses, trainable(model)
+
+    def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
+        """``sum_i g_i``."""
+        losses = self._losses(self._model, batch)
+        total = losses.sum() if mask is None else losses[mask].sum()
+        found = torch.autograd.grad(total, list(self._parameters.values()), allow_unused=True)
+        grads = {}
+        for (name, parameter), g in zip(self._parameters.items(), found, strict=True):
+            grads[name] = parameter.grad = torch.zeros_like(parameter) if g is None else g
+        return Output(grads, None, losses.detach())
+
+    def close(self) -> None:
+        """Nothing was left on the model."""
+
+
+def prepare(model: nn.Module, losses: Losses, clip: Clip) -> NonPrivate:
+    """A step for ``model``; ``clip`` is not used."""
+    return NonPrivate(model, losses)

@@ -1,0 +1,64 @@
+"""The TensorFlow Privacy algorithm: B microbatches of one example each.
+
+Modules B x (1, 2a, 2b) and one gradient of memory; nothing is computed in parallel over examples.
+Source: Abadi et al. 2016, 1607.00133, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from dpbench.batch import Batch, example, size
+from dpbench.clipping import Clip
+from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.numerics import squared_norms
+
+TITLE = "TensorFlow Privacy algorithm"
+MODULES = "B x (1 2a 2b)"
+SUPPORTS = Supports(groups=True)
+
+
+class Microbatches:
+    """One forward and one backward per example."""
+
+    def __init__(self, model: nn.Module, losses: Losses, clip: Clip) -> None:
+        self._model, self._losses, self._clip, self._parameters = model, losses, clip, trainable(model)
+        self._groups = clip.groups(list(self._parameters))
+
+    def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
+        """Clip each example's gradient as it comes and add it up."""
+        grads = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
+        K = max(self._groups.values()) + 1
+        norms, losses = [], []
+        for i in range(size(batch)):
+            loss = self._losses(self._model, example(batch, i))
+            losses.append(loss.detach())
+            g = self._gradient(loss if mask is None else torch.where(mask[i], loss, 0 * loss))
+            norms.append(self._norms(g, K))
+            factors = self._clip.factors(norms[-1], K)
+            for name, value in g.items():
+                grads[name].add_(value * factors[self._groups[name]].to(value.dtype))
+        for name, parameter in self._parameters.items():
+            parameter.grad = grads[name]
+        empty = next(iter(grads.values())).new_zeros(0, K)
+        stacked = torch.stack(norms) if norms else empty
+        return Output(grads, stacked[:, 0] if K == 1 else stacked, torch.cat(losses) if losses else empty[:, 0])
+
+    def _gradient(self, loss: Tensor) -> dict[str, Tensor]:
+        found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
+        return {name: g for name, g in zip(self._parameters, found, strict=True) if g is not None}
+
+    def _norms(self, g: dict[str, Tensor], K: int) -> Tensor:
+        squares: list[Tensor] = [torch.zeros((), device=next(iter(g.values())).device)] * K
+        for name, value in g.items():
+            squares[self._groups[name]] = squares[self._groups[name]] + squared_norms(value[None])[0]
+        return torch.stack(squares).sqrt()
+
+    def close(self) -> None:
+        """Nothing was left on the model."""
+
+
+def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Microbatches:
+    """A step for ``model``."""
+    return Microbatches(model, losses, clip)

@@ -1,0 +1,88 @@
+"""Per-sample gradients by ``torch.func``: vmap over the examples of the gradient of one loss.
+
+Modules 1, 2a, 4, 5; B p d of memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.utils import _pytree as pytree
+
+from dpbench.batch import Batch, size
+from dpbench.clipping import Clip, Clipping
+from dpbench.errors import Refused
+from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.numerics import weighted_sum
+from dpbench.probe import check_losses
+
+TITLE = "torch.func vmap(grad)"
+MODULES = "1 2a 4 5"
+SUPPORTS = Supports(groups=True, units=True)
+
+
+class OneExample(nn.Module):
+    """The loss of one example as a module, so that its parameters can be given from outside."""
+
+    def __init__(self, model: nn.Module, losses: Losses) -> None:
+        super().__init__()
+        self.model, self.losses = model, losses
+
+    def forward(self, example: Batch) -> Tensor:
+        """Add the batch axis that vmap took away."""
+        losses = self.losses(self.model, pytree.tree_map_only(Tensor, lambda t: t[None], example))
+        check_losses(losses, 1)
+        return losses[0]
+
+
+class Vmapped:
+    """All per-sample gradients at once, then their weighted sum."""
+
+    def __init__(self, model: nn.Module, losses: Losses, clip: Clip) -> None:
+        self._parameters, self._clip = trainable(model), clip
+        self._groups = clip.groups(list(self._parameters))
+        one = OneExample(model, losses)
+
+        def loss(parameters: dict[str, Tensor], example: Batch) -> Tensor:
+            value: Tensor = functional_call(one, parameters, (example,))
+            return value
+
+        self._gradients = vmap(grad_and_value(loss), in_dims=(None, 0), randomness="different")
+
+    def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
+        """Instantiate (module 4), then add up (module 5)."""
+        B, first = size(batch), next(iter(self._parameters.values()))
+        if B == 0:
+            grads = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
+            return self._output(grads, Clipping(self._clip, self._groups, first, 0, None), first.new_zeros(0))
+        try:
+            g, losses = self._gradients({f"model.{k}": p.detach() for k, p in self._parameters.items()}, batch)
+        except RuntimeError as error:
+            if "vmap" not in str(error):
+                raise
+            raise Refused(f"torch.func.vmap cannot run this model: {str(error).splitlines()[0]}") from error
+        clipping = Clipping(self._clip, self._groups, first, B, unit)
+        for name in self._parameters:
+            samples = g[f"model.{name}"]
+            if mask is not None:
+                samples = torch.where(mask.reshape(-1, *[1] * (samples.ndim - 1)), samples, 0)
+                g[f"model.{name}"] = samples
+            clipping.add_instantiated(name, samples)
+        grads = {
+            name: weighted_sum(g.pop(f"model.{name}"), clipping.factor(name)) for name in self._parameters
+        }
+        return self._output(grads, clipping, losses)
+
+    def _output(self, grads: dict[str, Tensor], clipping: Clipping, losses: Tensor) -> Output:
+        for name, parameter in self._parameters.items():
+            parameter.grad = grads[name]
+        return Output(grads, clipping.norms, losses)
+
+    def close(self) -> None:
+        """Nothing was left on the model."""
+
+
+def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Vmapped:
+    """A step for ``model``."""
+    return Vmapped(model, losses, clip)
