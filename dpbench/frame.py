@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from glob import glob
 from pathlib import Path
@@ -44,16 +44,18 @@ def _types() -> dict[str, str]:
     return {column: names[hints[column]] for column in COLUMNS if hints[column] in names}
 
 
-def read_all(paths: Paths) -> list[Results]:
-    """Every results file of ``paths``; an incomplete last line is reported as a warning."""
+def read_all(paths: Paths, say: Callable[[str], None] = warnings.warn) -> list[Results]:
+    """Every results file of ``paths``; ``say`` is told of a last line that is incomplete."""
     found: list[Results] = []
     for path in [paths] if isinstance(paths, str | Path) else paths:
         pattern = str(Path(path) / "*.jsonl") if Path(path).is_dir() else str(path)
         files = [path] if Path(path).is_file() else sorted(glob(pattern))
         if not files:
-            raise DpbenchError(f"{path} matches no file, expected results of dpbench such as results/*.jsonl")
+            raise DpbenchError(
+                f"{path} matches no file, expected results of dpbench such as results/*.jsonl"
+            )
         found += [read(file) for file in files]
     for results in found:
         if results.torn:
-            warnings.warn(results.torn, stacklevel=3)
+            say(results.torn)
     return found

@@ -142,6 +142,12 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     found = {name: p for name, p in model.named_parameters() if p.requires_grad}
     if not found:
         raise DpbenchError("the model has no trainable parameter; set requires_grad_(True) on what is to be trained")
+    for name, p in found.items():
+        if not p.is_leaf:
+            raise Refused(
+                f"parameter {name} is computed from another tensor (deepcopy of a torch.jit.script module does "
+                "that), so no gradient would arrive at it. Build the model anew instead of copying it."
+            )
     return found
 
 

@@ -54,7 +54,12 @@ class Row:
     def flat(self) -> dict[str, Any]:
         """All of it by column name, the fields of the workload among them; keys are those of COLUMNS."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "workload"}
-        values = {**values, **asdict(self.workload), "workload": self.workload.key(), "outcome": str(self.outcome)}
+        values = {
+            **values,
+            **asdict(self.workload),
+            "workload": self.workload.key(),
+            "outcome": str(self.outcome),
+        }
         return {name: values[name] for name in COLUMNS}
 
 
@@ -165,8 +170,8 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
         "examples_per_s": per_s,
         "tokens_per_s": per_s * tokens if tokens else None,
     }
-    reference = baseline.metrics.get(SECONDS) if baseline else None
-    ratio = stats.paired_ratio(reference.samples, metric.samples) if reference else None
+    compared = baseline.metrics.get(SECONDS) if baseline else None
+    ratio = stats.paired_ratio(compared.samples, metric.samples) if compared else None
     if ratio is not None:
         figures |= {
             "speed_relative": ratio.value,

@@ -19,9 +19,10 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
+from torch.utils.checkpoint import CheckpointError
 
 from dpbench.derived import Derived, derive, direct
-from dpbench.errors import NotConclusive
+from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term
 from dpbench.graph import reachable_taps
@@ -239,13 +240,22 @@ class Tape(TorchFunctionMode):
         names = {id(p): name for name, p in self.parameters.items()}
         if losses.grad_fn is None:
             return
+        inputs = [self._anchor, *(self.parameters[name] for name in wasted)]
         for node in reachable_taps(losses, names, self._boundary):
             for derived in node.site.derived:
+                # A wasted 2b runs through the graph of a derived parameter, which its pull-back needs again.
+                retain_graph = retain_graph or (len(inputs) > 1 and not derived.direct)
                 for root in derived.roots:
                     self._waiting[root] = self._waiting.get(root, 0) + 1
         self._visit = visit
-        inputs = [self._anchor, *(self.parameters[name] for name in wasted)]
-        torch.autograd.grad(losses.sum(), inputs, retain_graph=retain_graph, allow_unused=True)
+        try:
+            torch.autograd.grad(losses.sum(), inputs, retain_graph=retain_graph, allow_unused=True)
+        except CheckpointError as error:
+            raise Refused(
+                "gradient checkpointing recomputes a forward in which weights were detached, which changes what "
+                "it saves. Switch checkpointing off, or use an implementation with attached weights "
+                "(opacus, fastgradclip, ghostclip, mixghostclip)."
+            ) from error
         self._visit = None
         if self._waiting:
             raise NotConclusive(

@@ -44,7 +44,13 @@ def record(
         metrics=metrics if outcome is Outcome.OK else {},
         parity=Parity(outcome is not Outcome.WRONG, error, 1e-8, "float64"),
         coverage=1.0,
-        facts={"parameters": 124_000_000, "trainable": 124_000_000, "tokens": tokens, "source": "table", "kind": "lm"},
+        facts={
+            "parameters": 124_000_000,
+            "trainable": 124_000_000,
+            "tokens": tokens,
+            "source": "table",
+            "kind": "lm",
+        },
         environment={},
         source=source,
         command="dpbench run made-up",
@@ -55,7 +61,11 @@ def record(
 def sweep(rounds: int = 3) -> list[Record]:
     """Two text models and an image model over B and T, with every outcome in it."""
     records = []
-    for model, lengths in (("transformers:gpt2", (64, 128, 256)), ("transformers:roberta-base", (64, 128, 256)), ("timm:vit_small", (None,))):
+    for model, lengths in (
+        ("transformers:gpt2", (64, 128, 256)),
+        ("transformers:roberta-base", (64, 128, 256)),
+        ("timm:vit_small", (None,)),
+    ):
         for t in lengths:
             for batch in (4, 8, 16, 32):
                 on = workload(model, batch, seq_len=t)
@@ -66,7 +76,10 @@ def sweep(rounds: int = 3) -> list[Record]:
                     if memory > 5e9:
                         outcome, reason = Outcome.OUT_OF_MEMORY, "the worker reached its limit of 5.0 GB"
                     elif name == "ghostclip" and model.startswith("timm"):
-                        outcome, reason = Outcome.REFUSED, "per-layer clipping needs one factor per layer and example"
+                        outcome, reason = (
+                            Outcome.REFUSED,
+                            "per-layer clipping needs one factor per layer and example",
+                        )
                     elif name == "vmap" and batch == 4 and t == 64 and "roberta" in model:
                         outcome, reason = Outcome.WRONG, "embeddings.weight differs by 0.13 (at most 1e-8)"
                     seconds = [
@@ -79,7 +92,9 @@ def sweep(rounds: int = 3) -> list[Record]:
 
 def write(directory: Path, records: Sequence[Record], suite: str = "made-up") -> Path:
     """A results file with these records."""
-    with store.create(suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory) as writer:
+    with store.create(
+        suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory
+    ) as writer:
         for r in records:
             writer.append(r)
     return writer.path

@@ -126,7 +126,7 @@ class Function:
             try:
                 with torch.autocast(device, dtype, enabled=enabled):
                     return mapped(*operands)
-            except RuntimeError as error:
+            except (RuntimeError, ValueError) as error:
                 raise Refused(
                     f"{name_of(self._function)} uses a parameter and has no rule, and the generic rule cannot "
                     f"evaluate it one example at a time: {str(error).splitlines()[0]} "

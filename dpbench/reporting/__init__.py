@@ -1,1 +1,1 @@
-"""TODO-describe."""
+"""How results are shown: tables, charts and the summary of a run."""

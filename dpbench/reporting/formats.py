@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
+from dpbench.reporting.columns import aligned
 from dpbench.reporting.table import Table
 
 
 def text(table: Table) -> str:
     """Aligned columns, numbers to the right."""
-    head, body = [*table.keys, *table.columns], _body(table, " [{}]")
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-
-    def aligned(line: Sequence[str]) -> str:
-        cells = [
-            cell.ljust(width) if i < len(table.keys) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
-
-    rule = "-" * len("  ".join("-" * w for w in widths))
+    head, *body = aligned([[*table.keys, *table.columns], *_body(table, " [{}]")], len(table.keys))
+    rule = "-" * max(map(len, [head, *body]))
     notes = [f"[{i}] {note}" for i, note in enumerate(table.footnotes, start=1)]
-    return "\n".join([table.caption, "", aligned(head), rule, *map(aligned, body), *_after(notes)]) + "\n"
+    return "\n".join([table.caption, "", head, rule, *body, *_after(notes)]) + "\n"
 
 
 def markdown(table: Table) -> str:
     """A pipe table, with a caption above and footnotes below."""
 
-    def line(cells: Sequence[str]) -> str:
+    def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
     rule = ["---"] * len(table.keys) + ["---:"] * len(table.columns)
@@ -42,30 +34,33 @@ def markdown(table: Table) -> str:
 def latex(table: Table) -> str:
     """A tabular with booktabs' rules, to be put into a table environment; footnotes follow it."""
 
-    def line(cells: Sequence[str]) -> str:
+    def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"
 
-    keys = len(table.keys)
+    keys, width = len(table.keys), len(table.keys) + len(table.columns)
     body = [
         line([_escape(c) if i < keys or "$^{" not in c else c for i, c in enumerate(cells)])
         for cells in _body(table, "$^{{{}}}$")
     ]
     notes = [rf"$^{{{i}}}$ {_escape(note)}\par" for i, note in enumerate(table.footnotes, start=1)]
-    return "\n".join(
-        [
-            f"% {table.caption}",
-            r"% \usepackage{booktabs}",
-            rf"\begin{{tabular}}{{{'l' * keys}{'r' * len(table.columns)}}}",
-            r"\toprule",
-            line([_escape(c) for c in [*table.keys, *table.columns]]),
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            rf"\multicolumn{{{keys + len(table.columns)}}}{{l}}{{\footnotesize {_escape(table.caption)}}} \\",
-            r"\end{tabular}",
-            *_after(notes),
-        ]
-    ) + "\n"
+    return (
+        "\n".join(
+            [
+                f"% {table.caption}",
+                r"% \usepackage{booktabs}",
+                rf"\begin{{tabular}}{{{'l' * keys}{'r' * len(table.columns)}}}",
+                r"\toprule",
+                line([_escape(c) for c in [*table.keys, *table.columns]]),
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                line([rf"\multicolumn{{{width}}}{{l}}{{\footnotesize {_escape(table.caption)}}}"]),
+                r"\end{tabular}",
+                *_after(notes),
+            ]
+        )
+        + "\n"
+    )
 
 
 def comma_separated(table: Table) -> str:

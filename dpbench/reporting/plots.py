@@ -8,27 +8,26 @@ throughput, or at the top of the memory axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbench import selection
-from dpbench.records import Outcome, Workload
+from dpbench.records import Outcome
 from dpbench.reporting import palette
+from dpbench.reporting.panels import Panel, panels_of, places_of, setting_of
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHORT = {axis: short for short, axis in selection.SHORT.items()}
 SIZES = {
     "batch": "physical batch size B, examples",
     "seq_len": "sequence length T, tokens",
     "image_size": "image height and width, pixels",
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 8.5,
@@ -51,7 +50,12 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "dpbench",
 }
-MAX_COLUMNS = 4
+LOGARITHMIC_FROM = 30
+"""Largest over smallest figure of a panel above which the axis is logarithmic."""
+STACK = 6
+"""Points between crosses that stand above each other."""
+PANEL_HEIGHT = 110
+"""Points, roughly: what crosses take away from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +72,6 @@ QUANTITIES = (
     Quantity("throughput", "examples_per_s", "throughput, examples/s", 1.0),
     Quantity("memory", "memory", "peak memory, GB", 1e9),
 )
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """What one small chart shows: rows that differ in the size and the implementation only."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-    @property
-    def model(self) -> str:
-        """The model, which all rows have in common."""
-        return self.rows[0].workload.model
 
 
 def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
@@ -110,115 +102,108 @@ def draw(panels: Sequence[Panel], size: str, quantity: Quantity) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    places = _places(panels)
+    places = places_of(panels)
     lines, columns = (1 + max(place[i] for place in places) for i in (0, 1))
     names = palette.order({r.implementation for panel in panels for r in panel.rows})
     with rc_context(STYLE):
-        figure = Figure(figsize=(max(2.7 * columns, 3.2) + 1.9, 2.2 * lines + 0.45), layout="constrained")
+        height = max(2.2 * lines + 0.45, 0.2 * len(names) + 0.5)
+        figure = Figure(figsize=(max(2.7 * columns, 3.2) + 1.9, height), layout="constrained")
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(lines, columns)
+        logarithmic = any(_spread(panel, quantity) > LOGARITHMIC_FROM for panel in panels)
         died = [
-            _panel(figure.add_subplot(grid[place]), panel, names, size, quantity)
+            _panel(figure.add_subplot(grid[place]), panel, names, size, quantity, logarithmic)
             for place, panel in zip(places, panels, strict=True)
         ]
-        figure.suptitle(_setting(panels), x=0.005, ha="left", fontsize=8, color="#666666")
+        figure.suptitle(setting_of(panels), x=0.005, ha="left", fontsize=8, color="#666666")
         figure.supxlabel(SIZES[size], fontsize=9)
         figure.supylabel(quantity.label, fontsize=9)
         _legend(figure, names, any(died))
     return figure
 
 
-def panels_of(rows: Iterable[Row], size: str) -> list[Panel]:
-    """Rows by everything but ``size``, where there are two sizes to compare; titled by what differs."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    others = [f.name for f in fields(Workload) if f.name != size]
-    for row in rows:
-        key = (row.file, *(getattr(row.workload, name) for name in others))
-        groups.setdefault(key, []).append(row)
-    groups = {k: g for k, g in groups.items() if len({getattr(r.workload, size) for r in g} - {None}) > 1}
-    varying = [i for i in range(len(others) + 1) if len({k[i] for k in groups}) > 1]
-    panels = []
-    for key, group in groups.items():
-        parts = []
-        for i in varying:
-            if i == 0:
-                parts.append(Path(str(key[0])).stem)
-            elif others[i - 1] != "model" and key[i] is not None:
-                parts.append(f"{SHORT.get(others[i - 1], others[i - 1])}={key[i]}")
-        model, long, options = group[0].workload.model.partition("(")
-        # Options of a model go to a line of their own, so that titles do not run into each other.
-        title = "  ".join([long + options, *parts] if long else [model, *parts])
-        panels.append(Panel(f"{model}\n{title}" if long else title, tuple(group)))
-    return panels
+def _figures(panel: Panel, quantity: Quantity) -> list[float]:
+    return [v / quantity.scale for r in panel.rows if (v := getattr(r, quantity.column))]
 
 
-def _places(panels: Sequence[Panel]) -> list[tuple[int, int]]:
-    """Line and column of each panel: a line for each model if that leaves few gaps, else one after another."""
-    models = [panel.model for panel in panels]
-    distinct = list(dict.fromkeys(models))
-    most = max(models.count(m) for m in distinct)
-    if most <= MAX_COLUMNS and len(panels) >= 0.75 * most * len(distinct) and most > 1:
-        return [(distinct.index(m), models[:i].count(m)) for i, m in enumerate(models)]
-    columns = 3 if len(panels) in (5, 6, 9) else MAX_COLUMNS
-    return [divmod(i, columns) for i in range(len(panels))]
+def _spread(panel: Panel, quantity: Quantity) -> float:
+    figures = _figures(panel, quantity)
+    return max(figures) / min(figures) if figures else 1.0
 
 
-def _setting(panels: Sequence[Panel]) -> str:
-    """What all panels have in common and a reader has to know."""
-    first = panels[0].rows[0].workload
-    words = [f"{first.step} step"]
-    for name in ("precision", "device", "threads", "layers", "trainable", "clip_style", "optimizer"):
-        values = {getattr(r.workload, name) for panel in panels for r in panel.rows}
-        value = values.pop()
-        if not values and value not in (None, "all", "flat", "sgd"):
-            words.append(f"{name} {value}" if name not in ("precision", "device") else str(value))
-    return ", ".join(words)
-
-
-def _panel(axes: Axes, panel: Panel, names: Sequence[str], size: str, quantity: Quantity) -> bool:
+def _panel(
+    axes: Axes, panel: Panel, names: Sequence[str], size: str, quantity: Quantity, logarithmic: bool
+) -> bool:
     """Draw one panel; whether a cross for memory that ran out is in it."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-
     axes.set_title(panel.title, loc="left", color="#222222")
     values = sorted({v for r in panel.rows if (v := getattr(r.workload, size)) is not None})
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(values))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.10g}".replace(",", "\N{THIN SPACE}")))
-    margin = (values[-1] / values[0]) ** 0.08
-    axes.set_xlim(values[0] / margin, values[-1] * margin)
+    _size_axis(axes, values)
     died: dict[Any, list[str]] = {}
-    top = 0.0
     for name in reversed(names):
         own = sorted(
-            (r for r in panel.rows if r.implementation == name), key=lambda r: getattr(r.workload, size) or 0
+            (r for r in panel.rows if r.implementation == name),
+            key=lambda r: getattr(r.workload, size) or 0,
         )
         look = palette.look(name)
         points = [(getattr(r.workload, size), getattr(r, quantity.column)) for r in own]
         # A size without a figure interrupts the line: nothing is claimed there.
         xs = [x for x, _ in points]
         ys = [math.nan if y is None else y / quantity.scale for _, y in points]
-        top = max([top, *(y for y in ys if y == y)])
         axes.plot(xs, ys, **_line(look))
         for row in own:
             if row.outcome is Outcome.OUT_OF_MEMORY:
                 died.setdefault(getattr(row.workload, size), []).append(name)
-    axes.set_ylim(0, (top or 1.0) * 1.12)
-    _crosses(axes, died, names, at_top=quantity.name == "memory")
+    at_top = quantity.name == "memory"
+    room = 0.05 + (STACK * max(map(len, died.values()), default=0)) / PANEL_HEIGHT
+    above, below = (room, 0.05) if at_top else (0.05, room)
+    _figure_axis(axes, _figures(panel, quantity), above, below, logarithmic)
+    _crosses(axes, died, names, at_top)
     return bool(died)
 
 
+def _size_axis(axes: Axes, values: Sequence[int]) -> None:
+    """Logarithmic, with ticks where something was measured and nowhere else."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    margin = (values[-1] / values[0]) ** 0.08
+    axes.set_xlim(values[0] / margin, values[-1] * margin)
+
+
+def _figure_axis(
+    axes: Axes, figures: Sequence[float], above: float, below: float, logarithmic: bool
+) -> None:
+    """From zero, or logarithmic, with these fractions of the height left free above and below the figures.
+
+    An axis that starts at zero has no room below.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    low, high = (min(figures), max(figures)) if figures else (0.5, 1.0)
+    if logarithmic:
+        axes.set_yscale("log")
+        decades = math.log10(high / low) / (1 - above - below)
+        axes.set_ylim(low / 10 ** (decades * below), high * 10 ** (decades * above))
+        axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if decades < 3 else (1.0,)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(0, high / (1 - above))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.10g}".replace(",", "\N{THIN SPACE}")))
+
+
 def _crosses(axes: Axes, died: dict[Any, list[str]], names: Sequence[str], at_top: bool) -> None:
-    """A cross in its own colour for each implementation that ran out of memory, stacked where several did."""
+    """A cross in its colour for each implementation that ran out of memory, stacked where several did."""
     for x, who in died.items():
         for i, name in enumerate(n for n in names if n in who):
             axes.annotate(
                 "\N{MULTIPLICATION SIGN}",
                 (x, 1 if at_top else 0),
                 xycoords=axes.get_xaxis_transform(),
-                xytext=(0, -6 * i if at_top else 6 * i + 5),
+                xytext=(0, -STACK * i if at_top else STACK * i + 5),
                 textcoords="offset points",
                 ha="center",
                 va="center",

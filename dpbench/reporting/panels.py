@@ -1,0 +1,75 @@
+"""Small multiples: which records share a panel, what it is called and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from dpbench.records import Workload
+from dpbench.rows import Row
+from dpbench.selection import SHORT
+
+NAMES = {axis: short for short, axis in SHORT.items()}
+MAX_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What one small chart shows: rows that differ in the size and the implementation only."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    @property
+    def model(self) -> str:
+        """The model, which all rows have in common."""
+        return self.rows[0].workload.model
+
+
+def panels_of(rows: Iterable[Row], size: str) -> list[Panel]:
+    """Rows by everything but ``size``, where there are two sizes to compare; titled by what differs."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    others = [f.name for f in fields(Workload) if f.name != size]
+    for row in rows:
+        key = (row.file, *(getattr(row.workload, name) for name in others))
+        groups.setdefault(key, []).append(row)
+    groups = {k: g for k, g in groups.items() if len({getattr(r.workload, size) for r in g} - {None}) > 1}
+    varying = [i for i in range(len(others) + 1) if len({k[i] for k in groups}) > 1]
+    panels = []
+    for key, group in groups.items():
+        parts = []
+        for i in varying:
+            if i == 0:
+                parts.append(Path(str(key[0])).stem)
+            elif others[i - 1] != "model" and key[i] is not None:
+                parts.append(f"{NAMES.get(others[i - 1], others[i - 1])}={key[i]}")
+        model, long, options = group[0].workload.model.partition("(")
+        # Options of a model go to a line of their own, so that titles do not run into each other.
+        title = "  ".join([long + options, *parts] if long else [model, *parts])
+        panels.append(Panel(f"{model}\n{title}" if long else title, tuple(group)))
+    return panels
+
+
+def places_of(panels: Sequence[Panel]) -> list[tuple[int, int]]:
+    """Line and column of each panel: a line for each model if that leaves few gaps, else in turn."""
+    models = [panel.model for panel in panels]
+    distinct = list(dict.fromkeys(models))
+    most = max(models.count(m) for m in distinct)
+    if most <= MAX_COLUMNS and len(panels) >= 0.75 * most * len(distinct) and most > 1:
+        return [(distinct.index(m), models[:i].count(m)) for i, m in enumerate(models)]
+    columns = 3 if len(panels) in (5, 6, 9) else MAX_COLUMNS
+    return [divmod(i, columns) for i in range(len(panels))]
+
+
+def setting_of(panels: Sequence[Panel]) -> str:
+    """What all panels have in common and a reader has to know."""
+    first = panels[0].rows[0].workload
+    words = [f"{first.step} step"]
+    for name in ("precision", "device", "threads", "layers", "trainable", "clip_style", "optimizer"):
+        values = {getattr(r.workload, name) for panel in panels for r in panel.rows}
+        value = values.pop()
+        if not values and value not in (None, "all", "flat", "sgd"):
+            words.append(f"{name} {value}" if name not in ("precision", "device") else str(value))
+    return ", ".join(words)

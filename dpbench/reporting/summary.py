@@ -1,0 +1,139 @@
+"""The summary of a run: for each workload who was right, how fast, and at what memory.
+
+The same content as plain lines or, for a terminal, as rich tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpbench import stats
+from dpbench.records import Outcome
+from dpbench.reporting.columns import aligned
+from dpbench.reporting.numbers import WORDS, count, ratio, significant, size
+from dpbench.rows import Row
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+STYLES = {
+    Outcome.OK: "",
+    Outcome.WRONG: "bold red",
+    Outcome.FAILED: "bold red",
+    Outcome.TIMED_OUT: "red",
+    Outcome.OUT_OF_MEMORY: "yellow",
+    Outcome.REFUSED: "dim",
+}
+"""How the line of a cell looks in a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One workload."""
+
+    title: str
+    head: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    outcomes: tuple[Outcome, ...]
+    """One for each line."""
+
+
+def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Block], list[str]]:
+    """The content: a block for each workload of each file, and the notes that its marks refer to."""
+    groups: dict[tuple[object, object], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.file, row.workload), []).append(row)
+    reasons: dict[str, int] = {}
+    made = [_block(group, reasons, baseline) for group in groups.values()]
+    notes = [f"[{number}] {reason}" for reason, number in reasons.items()]
+    fewest = min((r.rounds for r in rows if r.rounds), default=stats.MIN_ROUNDS)
+    if fewest < stats.MIN_ROUNDS:
+        rounds = "1 round" if fewest == 1 else f"{fewest} rounds"
+        notes.append(
+            f"{rounds}: too few for intervals, which need {stats.MIN_ROUNDS} (--rounds {stats.MIN_ROUNDS})"
+        )
+    return made, notes
+
+
+def lines(rows: Sequence[Row], baseline: str = "nonprivate") -> list[str]:
+    """The summary as plain lines."""
+    made, notes = blocks(rows, baseline)
+    text: list[str] = []
+    for block in made:
+        text += [block.title, *(f"  {line}" for line in aligned([block.head, *block.lines])), ""]
+    return [*text, *notes, *([""] if notes else []), outcomes(rows)]
+
+
+def renderable(rows: Sequence[Row], baseline: str = "nonprivate") -> Group:
+    """The summary for a terminal."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    made, notes = blocks(rows, baseline)
+    parts: list[Table | Text] = []
+    for block in made:
+        table = Table(
+            box=box.SIMPLE_HEAD, title=Text(block.title, "bold"), title_justify="left", pad_edge=False
+        )
+        for i, name in enumerate(block.head):
+            table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=i == 0)
+        for line, outcome in zip(block.lines, block.outcomes, strict=True):
+            table.add_row(*map(Text, line), style=STYLES[outcome])
+        parts.append(table)
+    parts += [Text(note, "dim") for note in notes]
+    return Group(*parts, Text(outcomes(rows)))
+
+
+def outcomes(rows: Sequence[Row]) -> str:
+    """``35 cells: 30 ok, 3 refused, 2 out of memory``."""
+    found = Counter(row.outcome for row in rows)
+    parts = [f"{found[outcome]} {outcome}" for outcome in Outcome if found[outcome]]
+    cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
+    return f"{cells}: {', '.join(parts)}" if parts else cells
+
+
+def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Block:
+    has_tokens = any(row.tokens_per_s is not None for row in group)
+    head = [
+        "implementation",
+        "gradient error",
+        "examples/s",
+        "tokens/s",
+        f"x {baseline}",
+        "memory",
+        f"x {baseline}",
+    ]
+    made = [_line(row, reasons) for row in group]
+    if not has_tokens:
+        head.pop(3)
+        for line in made:
+            line.pop(3)
+    title = group[0].workload.label()
+    if group[0].parameters:
+        title += f"  ({count(group[0].parameters)} parameters)"
+    return Block(title, tuple(head), tuple(map(tuple, made)), tuple(row.outcome for row in group))
+
+
+def _line(row: Row, reasons: dict[str, int]) -> list[str]:
+    error = "-" if row.parity_error is None else f"{row.parity_error:.1e}"
+    if row.outcome is not Outcome.OK:
+        word = WORDS[row.outcome]
+        if reason := " ".join(row.reason.split()):
+            word += f" [{reasons.setdefault(reason, len(reasons) + 1)}]"
+        return [row.implementation, error, word, "", "", "", ""]
+    return [
+        row.implementation,
+        error,
+        "-" if row.examples_per_s is None else significant(row.examples_per_s),
+        "-" if row.tokens_per_s is None else significant(row.tokens_per_s),
+        "-"
+        if row.speed_relative is None
+        else ratio(row.speed_relative, row.speed_relative_low, row.speed_relative_high),
+        "-" if row.memory is None else size(row.memory),
+        "-" if row.memory_relative is None else ratio(row.memory_relative),
+    ]
