@@ -33,6 +33,9 @@ class SampleGradient:
         self.name = name
         self._parameter = parameter
         self._terms = terms
+        first = terms[0].derived
+        self.ghostable = all(term.use.ghostable and term.derived is first and first.moves for term in terms)
+        """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None
 
     @property
@@ -42,15 +45,9 @@ class SampleGradient:
         return facts if self.ghostable else replace(facts, matrix=False)
 
     @property
-    def ghostable(self) -> bool:
-        """Whether norm and clipped sum can be had without instantiating."""
-        first = self._terms[0].derived
-        return all(term.use.ghostable and term.derived is first and first.moves for term in self._terms)
-
-    @property
     def ghost_needs_less_space(self) -> bool:
         """The layerwise decision of Bu et al. (2022), ``2 T^2 < p d``."""
-        return self.facts.ghost_needs_less_space
+        return self.ghostable and self.facts.ghost_needs_less_space
 
     def ghost_norm(self) -> Tensor:
         """Squared norms (module 3), shape (B,)."""

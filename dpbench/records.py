@@ -143,7 +143,7 @@ class Record:
 
 def digest(value: Any) -> str:
     """Twelve hexadecimal digits of the SHA-256 of the canonical JSON of ``value``."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -15,6 +15,9 @@ from pydantic import BaseModel
 from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Cell, Workload
 from dpbench.suitefile import Spell, SuiteFile, dotted, mistaken, validate
+from dpbench.suitepath import available, find
+
+__all__ = ["BASELINE", "Suite", "applies", "available", "find", "from_options", "group", "load"]
 
 Block = Mapping[str, tuple[Any, ...]]
 """Values by axis; all combinations are meant."""
@@ -71,13 +74,21 @@ class Suite:
         return cells
 
     def override(self, axes: Mapping[str, Any]) -> Suite:
-        """The same suite with these axes, one value or a list each, in place of its own if they apply."""
-        data = {"axes": {"model": "any", "batch": 1, **axes}}
-        given = {k: v for k, v in _block(validate(data, "options", spell_option).axes).items() if k in axes}
+        """The same suite with these axes, one value or a list each, in place of its own where they apply.
+
+        None stands for an option that was not given. The models are the suite's own.
+        """
+        asked = {k: v for k, v in axes.items() if v is not None}
+        if "model" in asked:
+            raise DpbenchError("--model cannot be combined with a suite; choose among its models with -k")
+        file = validate({"axes": {"model": "any", "batch": 1, **asked}}, "options", spell_option)
+        given = {k: v for k, v in _block(file.axes).items() if k in asked}
+        models = [str(b["model"][0]) for b in (*self.blocks, *self.extra)]
+        if mistakes := _meaningless(given, models, spell_option):
+            raise mistaken("options", mistakes)
 
         def changed(block: Block) -> Block:
-            models = [str(m) for m in block["model"]]
-            return {**block, **{k: v for k, v in given.items() if any(applies(k, m) for m in models)}}
+            return {**block, **{k: v for k, v in given.items() if applies(k, str(block["model"][0]))}}
 
         return replace(self, blocks=tuple(map(changed, self.blocks)), extra=tuple(map(changed, self.extra)))
 
@@ -129,31 +140,6 @@ def load(name: str | Path) -> Suite:
     return _suite(path.stem, validate(data, str(path)), str(path), dotted)
 
 
-def find(name: str) -> Path:
-    """The file of a suite: a path, or a name among :func:`available`."""
-    if name.endswith(".toml") or "/" in name:
-        if not Path(name).is_file():
-            raise DpbenchError(f"there is no file {name}, expected a suite; see: dpbench list suites")
-        return Path(name)
-    files = available()
-    if name not in files:
-        raise unknown("suite", name, files, "See: dpbench list suites")
-    return files[name]
-
-
-def available() -> dict[str, Path]:
-    """Suites by name: the user's own in ``./suites``, then those that came with dpbench."""
-    package = Path(__file__).parent
-    places = [Path("suites"), package / "suites"]
-    if (package.parent / "pyproject.toml").is_file():
-        places.insert(1, package.parent / "suites")
-    files: dict[str, Path] = {}
-    for place in places:
-        for path in sorted(place.glob("*.toml")):
-            files.setdefault(path.stem, path)
-    return files
-
-
 def spell_option(place: tuple[int | str, ...]) -> str:
     """``--seq-len`` for ("axes", "seq_len")."""
     names = {"implementation": "impl", "budget_s": "budget", "timeout_s": "timeout"}
@@ -165,17 +151,27 @@ def _block(axes: BaseModel) -> dict[str, tuple[Any, ...]]:
     return {k: tuple(v) for k, v in axes.model_dump(exclude_unset=True).items()}
 
 
+def _by_model(blocks: Iterable[BaseModel]) -> list[dict[str, tuple[Any, ...]]]:
+    """Blocks that have one model each."""
+    return [{**block, "model": (m,)} for block in map(_block, blocks) for m in block["model"]]
+
+
+def _meaningless(axes: Iterable[str], models: Sequence[str], spell: Spell) -> list[str]:
+    """A mistake for each shared axis that no model has."""
+    return [
+        f"{spell(('axes', axis))} means nothing to any of the models: {', '.join(models)}"
+        for axis in axes
+        if models and not any(applies(axis, m) for m in models)
+    ]
+
+
 def _suite(name: str, file: SuiteFile, where: str, spell: Spell) -> Suite:
     shared = _block(file.axes)
     models = [{"model": (m,)} for m in shared.pop("model", ())]
-    own = models + [{**block, "model": (m,)} for block in map(_block, file.models) for m in block["model"]]
+    own = models + _by_model(file.models)
     blocks = [{**{k: v for k, v in shared.items() if applies(k, str(b["model"][0]))}, **b} for b in own]
     exclude = [_block(e) for e in file.exclude]
-    mistakes = []
-    for axis in shared:
-        if own and not any(applies(axis, str(b["model"][0])) for b in own):
-            names = ", ".join(str(b["model"][0]) for b in own)
-            mistakes.append(f"{spell(('axes', axis))} means nothing to any of the models: {names}")
+    mistakes = _meaningless(shared, [str(b["model"][0]) for b in own], spell)
     workloads = [w for b in blocks for w in _workloads(b)]
     for i, pattern in enumerate(exclude):
         about = {k: v for k, v in pattern.items() if k != "implementation"}
@@ -192,7 +188,7 @@ def _suite(name: str, file: SuiteFile, where: str, spell: Spell) -> Suite:
         budget_s=file.budget_s,
         timeout_s=file.timeout_s,
         blocks=tuple(blocks),
-        extra=tuple(map(_block, file.include)),
+        extra=tuple(_by_model(file.include)),
         exclude=tuple(exclude),
     )
 

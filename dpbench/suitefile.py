@@ -164,7 +164,9 @@ def _mistake(error: dict[str, Any], data: Mapping[str, Any], spell: Spell) -> st
         hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
         return f"{key} is unknown, {hint}"
     expected = error["msg"].removeprefix("Input should be ")
-    expected = expected.replace("a valid list", "a list of blocks").replace("greater than or equal to", "at least")
+    expected = expected.replace("a valid list", "a list of blocks").replace(
+        "greater than or equal to", "at least"
+    )
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
         expected = "a table of axes"
     if error["type"] == "too_short":

@@ -15,11 +15,18 @@ from dpbench.facts import Facts
 from dpbench.numerics import accumulator, weighted
 from dpbench.ops.call import Call
 from dpbench.ops.kept import Kept
+from dpbench.ops.matrix import gram_norm
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Shift
 
 CACHE = 1 << 24
 """Elements of a Gram that are worked on at a time: larger temporaries cost page faults, twofold."""
+
+MOVE = 16
+"""What moving one element costs in multiply-adds of a matrix product, about, on the CPUs tried."""
+
+MANY_POSITIONS = 1024
+"""Above this T, unfolding costs more than one call of the library for each example."""
 
 
 class Convolution(Use):
@@ -67,45 +74,53 @@ class Convolution(Use):
         """a (B groups, d, T) and ds (B groups, p / groups, T)."""
         x, out, G = self._padded(ds.dtype), ds.shape[2:], self.groups
         windows = [x[(..., *self._window(offset, out))] for offset in self._offsets()]
-        a = torch.stack(windows, 2).reshape(x.shape[0] * G, -1, prod(out))
-        return a, ds.reshape(x.shape[0] * G, -1, prod(out))
+        a = (windows[0].unsqueeze(2) if len(windows) == 1 else torch.stack(windows, 2)).flatten(3)
+        return a.reshape(x.shape[0] * G, -1, a.shape[-1]), ds.reshape(x.shape[0] * G, -1, a.shape[-1])
 
     def instantiate(self, ds: Tensor) -> Tensor:
-        """The library's own weight gradient, one example at a time."""
-        x = self._padded(ds.dtype)
-        return torch.stack([self._library(x[i : i + 1], ds[i : i + 1]) for i in range(x.shape[0])])
+        """``g_i = ds_i unfold(x_i)^T``; over many positions the library's weight gradient, example by example."""
+        B, T = ds.shape[0], prod(ds.shape[2:])
+        if T > MANY_POSITIONS:
+            return torch.cat([self._library(ds[i : i + 1], slice(i, i + 1)) for i in range(B)]).unflatten(
+                0, (B, self.parameter.shape[0])
+            )
+        a, ds = self.unfolded(ds)
+        g = ds * a.mT if T == 1 else torch.bmm(ds, a.mT)
+        return g.reshape(B, *self.parameter.shape)
 
     def weighted_sum(self, ds: Tensor, c: Tensor) -> Tensor:
-        """The library's own weight gradient of the weighted batch."""
-        x = self._padded(ds.dtype)
-        if x.numel() < ds.numel():
-            return self._library(weighted(x, c), ds)
-        return self._library(x, weighted(ds, c))
+        """The library's own weight gradient of the weighted ``ds``; one matrix product where T = 1."""
+        ds = weighted(ds, c)
+        if prod(ds.shape[2:]) == 1 and self.groups == 1:
+            a, ds = self.unfolded(ds)
+            return (ds[:, :, 0].T @ a[:, :, 0]).reshape(self.parameter.shape)
+        return self._library(ds, slice(None))
 
-    def _library(self, x: Tensor, ds: Tensor) -> Tensor:
+    def _library(self, ds: Tensor, examples: slice) -> Tensor:
         n = len(self.stride)
-        weight = self.parameter.to(ds.dtype)
+        symmetric = all(before == after for before, after in self.padding)
+        x = (self._x.get().to(ds.dtype) if symmetric else self._padded(ds.dtype))[examples]
+        padding = [before for before, _ in self.padding] if symmetric else [0] * n
         gradients = torch.ops.aten.convolution_backward(
-            ds, x, weight, None, self.stride, [0] * n, self.dilation, False, [0] * n, self.groups,
-            [False, True, False],
+            ds, x, self.parameter.to(ds.dtype), None, self.stride, padding, self.dilation, False, [0] * n,
+            self.groups, [False, True, False],
         )  # fmt: skip
         gradient = gradients[1]
         assert isinstance(gradient, Tensor)
         return gradient
 
     def ghost_norm(self, ds: Tensor) -> Tensor:
-        """Squared norms from Grams over the output positions, the cheaper of two ways to the first."""
-        T, d = prod(ds.shape[2:]), prod(self.parameter.shape[1:])
+        """Squared norms from Grams over the output positions, the first by the cheaper of two ways."""
+        T, channels, taps = prod(ds.shape[2:]), self.parameter.shape[1], prod(self.parameter.shape[2:])
         pixels = prod(n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
-        channels, taps = self.parameter.shape[1], prod(self.parameter.shape[2:])
-        if pixels**2 * channels + T**2 * taps < T**2 * d:
+        by_pixels = pixels**2 * channels + MOVE * (pixels**2 + T**2 * taps)
+        by_unfolding = T**2 * channels * taps + MOVE * T * channels * taps
+        if T > 1 and by_pixels < by_unfolding:
             return self._norm_by_pixels(ds, pixels)
-        a, ds_ = self.unfolded(ds)
-        norms = torch.empty(a.shape[0], dtype=accumulator(ds.dtype), device=ds.device)
+        a, ds = self.unfolded(ds)
         step = max(1, CACHE // T**2)
-        for i in range(0, a.shape[0], step):
-            norms[i : i + step] = _inner(a[i : i + step], ds_[i : i + step])
-        return norms.unflatten(0, (-1, self.groups)).sum(1).clamp_(min=0)
+        blocks = [gram_norm(a[i : i + step].mT, ds[i : i + step].mT) for i in range(0, len(a), step)]
+        return torch.cat(blocks).unflatten(0, (-1, self.groups)).sum(1)
 
     def _norm_by_pixels(self, ds: Tensor, pixels: int) -> Tensor:
         """One Gram of the pixels; the patches' Gram is the sum of its blocks shifted by each offset.
@@ -129,12 +144,6 @@ class Convolution(Use):
             products = total.reshape(part.shape[0], -1).to(norms.dtype)
             norms[i : i + step] = (products * torch.bmm(part.mT, part).flatten(1)).sum(1)
         return norms.unflatten(0, (-1, G)).sum(1).clamp_(min=0)
-
-
-def _inner(a: Tensor, ds: Tensor) -> Tensor:
-    """``<a^T a, ds^T ds>`` for a (N, d, T), ds (N, p, T)."""
-    products = torch.bmm(a.mT, a).to(accumulator(ds.dtype)).mul_(torch.bmm(ds.mT, ds))
-    return products.sum((1, 2))
 
 
 class Conv:

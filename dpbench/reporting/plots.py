@@ -81,6 +81,8 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
     ``quickstart-20300102T030405Z-throughput-vs-batch.png``. An axis with fewer than two values in
     every panel gets no chart.
     """
+    from matplotlib import rc_context
+
     written = []
     for size in SIZES:
         panels = panels_of(rows, size)
@@ -91,7 +93,8 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
             for suffix in ("png", "svg"):
                 name = f"{beside.stem}-{quantity.name}-vs-{size.replace('_', '-')}.{suffix}"
                 path = beside.with_name(name)
-                figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == "svg" else None)
+                with rc_context(STYLE):
+                    figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == "svg" else None)
                 written.append(path)
     return written
 

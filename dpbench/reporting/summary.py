@@ -108,7 +108,7 @@ def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Bloc
         "memory",
         f"x {baseline}",
     ]
-    made = [_line(row, reasons) for row in group]
+    made = [_line(row, reasons, baseline) for row in group]
     if not has_tokens:
         head.pop(3)
         for line in made:
@@ -119,7 +119,7 @@ def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Bloc
     return Block(title, tuple(head), tuple(map(tuple, made)), tuple(row.outcome for row in group))
 
 
-def _line(row: Row, reasons: dict[str, int]) -> list[str]:
+def _line(row: Row, reasons: dict[str, int], baseline: str) -> list[str]:
     error = "-" if row.parity_error is None else f"{row.parity_error:.1e}"
     if row.outcome is not Outcome.OK:
         word = WORDS[row.outcome]
@@ -131,9 +131,15 @@ def _line(row: Row, reasons: dict[str, int]) -> list[str]:
         error,
         "-" if row.examples_per_s is None else significant(row.examples_per_s),
         "-" if row.tokens_per_s is None else significant(row.tokens_per_s),
-        "-"
-        if row.speed_relative is None
-        else ratio(row.speed_relative, row.speed_relative_low, row.speed_relative_high),
+        _speed_ratio(row, baseline),
         "-" if row.memory is None else size(row.memory),
         "-" if row.memory_relative is None else ratio(row.memory_relative),
     ]
+
+
+def _speed_ratio(row: Row, baseline: str) -> str:
+    if row.speed_relative is None:
+        return "-"
+    if row.implementation == baseline:
+        return ratio(row.speed_relative)
+    return ratio(row.speed_relative, row.speed_relative_low, row.speed_relative_high)

@@ -126,7 +126,7 @@ def build(
     ]
     caption = ", ".join([what.title] + ([unit] if unit else [])) + direction
     return Table(
-        caption="; ".join([caption, *fixed]),
+        caption="; ".join([caption, *([", ".join(fixed)] if fixed else [])]),
         keys=tuple(TITLES.get(a, a) for a in by_row),
         columns=tuple(_name(c, by_column) for c in _ordered(every, by_column)),
         unit=unit,

@@ -1,0 +1,57 @@
+import io
+
+from rich.console import Console
+
+from dpbench.records import Outcome
+from dpbench.reporting import summary
+from dpbench.rows import rows
+from tests.records_for_tests import record, sweep, workload
+
+SIX = [[0.5]] * 6
+RECORDS = [
+    record("nonprivate", seconds=SIX, memory=1e9, tokens=64),
+    record("bk", seconds=[[0.625]] * 6, memory=1.5e9, tokens=64),
+    record("opacus", outcome=Outcome.OUT_OF_MEMORY, reason="limit of 5 GB"),
+    record("vmap", outcome=Outcome.WRONG, reason="norms differ", error=0.13),
+]
+
+
+def test_a_workload_is_a_block_of_lines():
+    assert summary.lines(rows(RECORDS)) == [
+        "transformers:gpt2 B=8  (124 M parameters)",
+        "  implementation  gradient error  examples/s  tokens/s      x nonprivate   memory  x nonprivate",
+        "  nonprivate             1.0e-15        16.0      1020              1.00  1.00 GB          1.00",
+        "  bk                     1.0e-15        12.8       819  0.80 (0.80-0.80)  1.50 GB          1.50",
+        "  opacus                 1.0e-15     OOM [1]",
+        "  vmap                   1.3e-01   wrong [2]",
+        "",
+        "[1] limit of 5 GB",
+        "[2] norms differ",
+        "",
+        "4 cells: 2 ok, 1 wrong, 1 out of memory",
+    ]
+
+
+def test_models_without_tokens_have_no_such_column():
+    made, _ = summary.blocks(rows([record(tokens=None)]))
+    assert "tokens/s" not in made[0].head
+    assert len(made[0].head) == len(made[0].lines[0])
+
+
+def test_too_few_rounds_are_said_with_the_remedy():
+    made, notes = summary.blocks(rows([record()]))
+    assert notes == ["3 rounds: too few for intervals, which need 6 (--rounds 6)"]
+    assert len(made) == 1
+
+
+def test_the_terminal_shows_the_same_words():
+    out = io.StringIO()
+    every = rows(sweep())
+    Console(file=out, width=140).print(summary.renderable(every))
+    shown = set(out.getvalue().split())
+    assert {word for line in summary.lines(every) for word in line.split()} <= shown
+
+
+def test_a_workload_of_two_files_is_two_blocks():
+    one, other = (rows([record(on=workload())], file=f) for f in "ab")
+    assert len(summary.blocks([*one, *other])[0]) == 2

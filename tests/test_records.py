@@ -1,0 +1,100 @@
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpbench.errors import DpbenchError
+from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, from_json, to_json
+from tests.records_for_tests import record
+
+number = st.floats(allow_nan=False)
+some_text = st.text(max_size=20)
+workloads = st.builds(
+    Workload,
+    model=some_text,
+    batch=st.integers(0, 10**6),
+    seq_len=st.none() | st.integers(1, 10**6),
+    attention=st.none() | some_text,
+    max_norm=number,
+)
+records = st.builds(
+    Record,
+    cell=st.builds(Cell, some_text, workloads),
+    outcome=st.sampled_from(list(Outcome)),
+    reason=some_text,
+    metrics=st.dictionaries(
+        some_text,
+        st.builds(
+            Metric, some_text, st.lists(st.lists(number, max_size=3).map(tuple), max_size=3).map(tuple)
+        ),
+        max_size=3,
+    ),
+    parity=st.none() | st.builds(Parity, st.booleans(), number, number, some_text, some_text),
+    coverage=st.none() | number,
+    facts=st.dictionaries(some_text, st.none() | st.integers() | some_text, max_size=3),
+    source=some_text,
+)
+
+
+@given(records)
+def test_a_record_survives_json_on_one_line(made):
+    text = to_json(made)
+    assert "\n" not in text
+    assert from_json(text) == made
+    assert from_json(text).cell.key() == made.cell.key()
+
+
+def test_what_is_not_a_number_survives():
+    made = replace(record(), parity=Parity(False, math.nan, 1e-8, "float64"))
+    assert math.isnan(from_json(to_json(made)).parity.error)
+
+
+def test_an_older_file_without_a_newer_field_is_read():
+    value = json.loads(to_json(record()))
+    del value["cell"]["workload"]["norm"]
+    assert from_json(json.dumps(value)).cell.workload.norm is None
+
+
+def changed(path, new):
+    value = json.loads(to_json(record()))
+    inner = value
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = new
+    return json.dumps(value)
+
+
+def without(name):
+    value = json.loads(to_json(record()))
+    del value[name]
+    return json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a record of dpbench"),
+        ("[1]", r"record is \[1\], expected Record"),
+        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 1; upgrade"),
+        (changed(["schema"], "1"), "schema is '1'"),
+        (without("schema"), "schema is None"),
+        (without("cell"), "record.cell is missing"),
+        (
+            changed(["cell", "workload", "batsh"], 3),
+            "unknown field of record.cell.workload 'batsh'. Did you mean batch",
+        ),
+        (changed(["cell", "workload", "batch"], "8"), "record.cell.workload.batch is '8', expected int"),
+        (changed(["cell", "workload", "batch"], True), "batch is True, expected int"),
+        (changed(["outcome"], "okay"), "unknown record.outcome 'okay'. Did you mean ok"),
+        (
+            changed(["metrics", "resident", "samples"], [[1, "fast"]]),
+            r"resident.samples\[0\]\[1\] is 'fast'",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said_by_name(text, message):
+    with pytest.raises(DpbenchError, match=message):
+        from_json(text)

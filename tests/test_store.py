@@ -1,0 +1,224 @@
+import errno
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from dpbench import store
+from dpbench.errors import DpbenchError
+from dpbench.records import Cell, to_json
+from tests.records_for_tests import ENVIRONMENT, record, workload, write
+
+NAMES = ["nonprivate", "bk", "opacus"]
+CELLS = [Cell(name, workload()) for name in NAMES]
+SOURCES = dict.fromkeys(NAMES, "abc123")
+RECORDS = [record(name) for name in NAMES]
+COMMAND = "dpbench run made-up"
+
+
+def begun(directory, number=1, cells=CELLS):
+    """A file of a run over CELLS in which the first ``number`` records are done."""
+    with store.create("made-up", cells, ENVIRONMENT, COMMAND, directory) as writer:
+        for made in RECORDS[:number]:
+            writer.append(made)
+    return writer.path
+
+
+def resumed(path, cells=CELLS, environment=ENVIRONMENT, sources=SOURCES, say=print):
+    return store.open_for_resume(path, cells, environment, sources, say)
+
+
+def test_what_is_written_is_read(tmp_path):
+    results = store.read(write(tmp_path, RECORDS))
+    assert results.records == tuple(RECORDS)
+    assert results.header.cells == tuple(CELLS)
+    assert results.header.environment == ENVIRONMENT
+    assert (results.missing, results.torn) == ((), "")
+
+
+def test_each_record_is_on_the_disk_at_once(tmp_path):
+    with store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path) as writer:
+        for i, made in enumerate(RECORDS):
+            writer.append(made)
+            assert len(store.read(writer.path).records) == i + 1
+
+
+def test_a_new_run_never_writes_over_a_file(tmp_path):
+    moment = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+    names = []
+    for _ in range(3):
+        with store.create("a b/c", CELLS, ENVIRONMENT, COMMAND, tmp_path, moment) as writer:
+            names.append(writer.path.name)
+    stem = "a-b-c-20300102T030405Z"
+    assert names == [f"{stem}.jsonl", f"{stem}-2.jsonl", f"{stem}-3.jsonl"]
+
+
+def test_resuming_adds_what_is_missing(tmp_path):
+    path = begun(tmp_path)
+    assert store.read(path).missing == tuple(CELLS[1:])
+    with resumed(path) as writer:
+        assert list(writer.done) == CELLS[:1]
+        for made in RECORDS[1:]:
+            writer.append(made)
+    assert store.read(path).records == tuple(RECORDS)
+
+
+def test_of_a_cell_that_was_run_twice_the_later_record_counts(tmp_path):
+    path = begun(tmp_path, 2)
+    again = replace(RECORDS[0], reason="again")
+    with resumed(path) as writer:
+        writer.append(again)
+    assert store.read(path).records == (RECORDS[1], again)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_torn_last_line_is_reported_and_cut_off_on_resume(tmp_path, cut):
+    path = begun(tmp_path, 2)
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    results = store.read(path)
+    assert results.records == (RECORDS[0],)
+    assert f"{path}, line 3: incomplete" in results.torn
+    assert path.read_bytes() == content[:-cut]
+    said = []
+    with resumed(path, say=said.append) as writer:
+        assert "cutting it off" in said[0]
+        writer.append(RECORDS[1])
+    assert path.read_bytes() == content
+
+
+def test_a_last_line_of_zeros_is_torn(tmp_path):
+    path = begun(tmp_path)
+    path.write_bytes(path.read_bytes() + b"\0" * 100 + b"\n")
+    assert store.read(path).records == (RECORDS[0],)
+    assert "incomplete" in store.read(path).torn
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    with store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path) as writer:
+        with pytest.raises(DpbenchError, match=f"another run holds {writer.path}"):
+            resumed(writer.path)
+    resumed(writer.path).close()
+
+
+def test_a_refused_resume_lets_go_of_the_lock(tmp_path):
+    path = begun(tmp_path)
+    with pytest.raises(DpbenchError):
+        resumed(path, cells=CELLS[:1])
+    resumed(path).close()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"environment": {"machine": {"id": "m2"}}},
+            r"made on another machine \(m1; this is m2\).*without --resume",
+        ),
+        ({"sources": {"nonprivate": "new"}}, "the source of nonprivate has changed"),
+        ({"cells": CELLS[:2]}, "1 cells are only in the file: opacus on transformers:gpt2 B=8"),
+        (
+            {"cells": [*CELLS, Cell("bk", workload(batch=9))]},
+            "only in this run: bk on transformers:gpt2 B=9",
+        ),
+    ],
+)
+def test_figures_that_may_not_be_compared_do_not_go_into_one_file(tmp_path, change, message):
+    path = begun(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(DpbenchError, match=message):
+        resumed(path, **change)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "line 1: not a results file of dpbench"),
+        ("hello\nworld\n", "line 1: not a results file of dpbench: got 'hello'"),
+        ('{"a": 1}\n', "line 1: not a results file"),
+        (
+            '{"dpbench": 9, "kind": "header"}\n',
+            "line 1: written by a newer dpbench, schema 9; this reads up to 1",
+        ),
+        ('{"dpbench": 1, "kind": "header"}\n', "line 1: header.command is missing"),
+        (b"\x80\x81\n".decode("latin1"), "not a results file"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused(tmp_path, content, message):
+    path = tmp_path / "x.jsonl"
+    path.write_text(content, encoding="latin1")
+    with pytest.raises(DpbenchError, match=message) as caught:
+        store.read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
+    path = begun(tmp_path, 2)
+    lines = path.read_text().splitlines()
+    lines[1] = lines[1][:50]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DpbenchError, match=f"{path}, line 2: .*head -n 1"):
+        store.read(path)
+
+
+def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
+    path = begun(tmp_path)
+    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 2}) + "\n")
+    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 2"):
+        store.read(path)
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(tmp_path, monkeypatch):
+    path = begun(tmp_path)
+    before = path.read_bytes()
+    write_bytes = os.write
+
+    def half(descriptor, data):
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_bytes(descriptor, data[: len(data) - 50])
+
+    with resumed(path) as writer:
+        monkeypatch.setattr(store.os, "write", half)
+        with pytest.raises(DpbenchError, match=r"No space left.* 1 of 3 cells are safe.*--resume"):
+            writer.append(RECORDS[1])
+    assert path.read_bytes() == before
+
+
+def test_a_full_disk_at_the_start_leaves_no_file(tmp_path, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store.os, "write", full)
+    with pytest.raises(DpbenchError, match="No space left"):
+        store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_latest_file_is_the_one_written_to_last(tmp_path):
+    first, second = begun(tmp_path), begun(tmp_path)
+    os.utime(first, ns=(10**18, 10**18))
+    os.utime(second, ns=(2 * 10**18, 2 * 10**18))
+    assert store.latest(tmp_path) == second
+    os.utime(first, ns=(3 * 10**18, 3 * 10**18))
+    assert store.latest(tmp_path) == first
+
+
+def test_without_results_the_remedy_is_named(tmp_path):
+    with pytest.raises(DpbenchError, match="make some with: dpbench run quickstart"):
+        store.latest(tmp_path / "results")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for read in (store.read, resumed):
+        with pytest.raises(DpbenchError, match=r"nothing.jsonl: No such file"):
+            read(tmp_path / "nothing.jsonl")
+
+
+def test_a_directory_that_is_a_file_is_named(tmp_path):
+    (tmp_path / "results").write_text("")
+    with pytest.raises(DpbenchError, match="is a file, expected a directory"):
+        store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path / "results")
