@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from math import sqrt
 
 import torch
@@ -62,8 +63,14 @@ class Clip:
     def __str__(self) -> str:
         """The formula with its numbers, and the sensitivity that follows from it."""
         formula = FUNCTIONS[self.function].replace("R", f"{self.max_norm:g}")
-        formula = formula.replace(" + s", f" + {self.stability:g}" if self.stability else "").replace("(||g_i||)", "||g_i||")
-        scope = "" if self.style == "flat" else f", {self.style if isinstance(self.style, str) else 'K groups'}, R / sqrt(K) each"
+        formula = formula.replace(" + s", f" + {self.stability:g}" if self.stability else "").replace(
+            "(||g_i||)", "||g_i||"
+        )
+        scope = (
+            ""
+            if self.style == "flat"
+            else f", {self.style if isinstance(self.style, str) else 'K groups'}, R / sqrt(K) each"
+        )
         return f"{formula}{scope}; sensitivity {self.sensitivity:g} (add or remove one example)"
 
     def groups(self, names: Sequence[str]) -> dict[str, int]:
@@ -103,29 +110,37 @@ class Clipping:
         self._count = max(groups.values()) + 1
         rows = batch if unit is None else int(unit.max()) + 1
         dtype = accumulator(parameter.dtype)
-        self._squares = torch.zeros(rows, self._count, dtype=dtype, device=parameter.device)
-        self._factors: Tensor | None = None
+        self._empty = torch.zeros(rows, dtype=dtype, device=parameter.device)
+        self._parts: list[list[Tensor]] = [[] for _ in range(self._count)]
+        self._rows = rows
 
     def add(self, name: str, squares: Tensor) -> None:
         """Add one parameter's squared norms, (B,)."""
-        self._squares[:, self._groups[name]] += squares
+        self._parts[self._groups[name]].append(squares)
 
     def add_instantiated(self, name: str, samples: Tensor) -> None:
         """Add one parameter's instantiated gradients (B, ...), those of one unit summed first."""
         if self._unit is not None:
-            rows = samples.new_zeros(self._squares.shape[0], *samples.shape[1:])
+            rows = samples.new_zeros(self._rows, *samples.shape[1:])
             samples = rows.index_add_(0, self._unit, samples)
         self.add(name, squared_norms(samples))
+
+    @cached_property
+    def _norms(self) -> Tensor:
+        """(B, K). Added up at the end: an addition for each parameter would cost a call for each."""
+        groups = [torch.stack(parts).sum(0) if parts else self._empty for parts in self._parts]
+        return torch.stack(groups, 1).sqrt()
 
     @property
     def norms(self) -> Tensor:
         """(B,) gradient norms, or (B, K) for K groups; one row per unit where units were given."""
-        norms = self._squares.sqrt()
-        return norms[:, 0] if self._count == 1 else norms
+        return self._norms[:, 0] if self._count == 1 else self._norms
+
+    @cached_property
+    def _factors(self) -> list[Tensor]:
+        factors = self._clip.factors(self._norms, self._count)
+        return list((factors if self._unit is None else factors[self._unit]).unbind(1))
 
     def factor(self, name: str | None = None) -> Tensor:
         """(B,) factors C_i of one parameter's group; of all parameters where there is one group."""
-        if self._factors is None:
-            factors = self._clip.factors(self._squares.sqrt(), self._count)
-            self._factors = factors if self._unit is None else factors[self._unit]
-        return self._factors[:, 0 if name is None else self._groups[name]]
+        return self._factors[0 if name is None else self._groups[name]]

@@ -65,9 +65,9 @@ def _moves(function: Callable[..., Any], args: Sequence[Any]) -> bool:
 
 def _moving() -> set[Callable[..., Any]]:
     names = (
-        "t transpose permute view reshape flatten unflatten unsqueeze squeeze contiguous clone swapaxes "
-        "swapdims movedim moveaxis to float double half bfloat16 chunk split tensor_split unbind narrow select "
-        "view_as reshape_as ravel"
+        "t transpose permute view reshape flatten unflatten unsqueeze squeeze contiguous clone swapaxes swapdims "
+        "movedim moveaxis to float double half bfloat16 chunk split tensor_split unbind narrow select view_as "
+        "reshape_as ravel"
     ).split()
     found: set[Callable[..., Any]] = set()
     for owner in (torch, Tensor):

@@ -31,7 +31,7 @@ class Facts:
     @property
     def ghost_needs_less_space(self) -> bool:
         """The layerwise decision ``2 T^2 < p d`` (Bu et al. 2022, 2205.10683; 2023, section 3.2)."""
-        return self.matrix and 2 * self.T**2 < self.p * self.d
+        return self.matrix and self.p * self.d > 2 * self.T**2
 
 
 def added(facts: Sequence[Facts]) -> Facts:

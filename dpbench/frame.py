@@ -51,9 +51,7 @@ def read_all(paths: Paths, say: Callable[[str], None] = warnings.warn) -> list[R
         pattern = str(Path(path) / "*.jsonl") if Path(path).is_dir() else str(path)
         files = [path] if Path(path).is_file() else sorted(glob(pattern))
         if not files:
-            raise DpbenchError(
-                f"{path} matches no file, expected results of dpbench such as results/*.jsonl"
-            )
+            raise DpbenchError(f"{path} matches no file, expected results of dpbench such as results/*.jsonl")
         found += [read(file) for file in files]
     for results in found:
         if results.torn:

@@ -10,7 +10,7 @@ from torch import Tensor
 from dpbench.errors import Refused
 from dpbench.tap import Tap
 
-_TAP: Any = Tap._backward_cls  # type: ignore[attr-defined]
+_TAP: Any = Tap._backward_cls
 _REMEDY = "Write that part with torch functions in Python, or freeze the parameter (requires_grad_(False))."
 
 
@@ -51,5 +51,3 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
 
 def _readable(node: Any) -> str:
     return "the loss itself" if node is None else str(node.name())
-
-

@@ -14,24 +14,28 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
+def norms(rows: Tensor) -> Tensor:
+    """Euclidean norm of each row of (B, ...), shape (B,), accumulated in float32 or wider."""
+    dtype = accumulator(rows.dtype)
+    flat = rows if rows.ndim == 2 else rows.reshape(rows.shape[0], -1)
+    width = flat.shape[1]
+    if width <= ROW:
+        row: Tensor = torch.linalg.vector_norm(flat, dim=-1, dtype=dtype)
+        return row
+    whole = width // ROW * ROW
+    blocks = torch.unflatten(flat[:, :whole], 1, (-1, ROW))
+    parts = torch.linalg.vector_norm(blocks, dim=-1, dtype=dtype)
+    if whole < width:
+        rest = torch.linalg.vector_norm(flat[:, whole:], dim=-1, keepdim=True, dtype=dtype)
+        parts = torch.cat([parts, rest], 1)
+    return norms(parts)
+
+
 def squared_norms(rows: Tensor) -> Tensor:
-    """Squared Euclidean norm of each row of (B, ...), shape (B,), accumulated in float32 or wider."""
+    """Squared Euclidean norm of each row of (B, ...), shape (B,)."""
     if rows.numel() == 0:
         return rows.new_zeros(rows.shape[0], dtype=accumulator(rows.dtype))
-    flat = rows.reshape(rows.shape[0], -1)
-    dtype = accumulator(flat.dtype)
-    whole = flat.shape[1] // ROW * ROW
-    parts = []
-    if whole:
-        blocks = flat[:, :whole].unflatten(1, (-1, ROW))
-        norms = torch.linalg.vector_norm(blocks, dim=-1, dtype=dtype)
-        parts.append(torch.linalg.vector_norm(norms, dim=-1))
-    if whole < flat.shape[1]:
-        parts.append(torch.linalg.vector_norm(flat[:, whole:], dim=-1, dtype=dtype))
-    total = parts[0].square()
-    for part in parts[1:]:
-        total = total + part.square()
-    return total
+    return norms(rows).square()
 
 
 def weighted(rows: Tensor, c: Tensor) -> Tensor:

@@ -42,6 +42,14 @@ class Plan:
     proven: set[int] = field(default_factory=set)
     """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
 
+    def next(self, number: int, function: Callable[..., Any], read: Iterable[Derived]) -> PlannedCall | None:
+        """The call of that number if it is this one."""
+        if number >= len(self.calls):
+            return None
+        planned = self.calls[number]
+        fits = planned.function == function and planned.operands == tuple(derived.key for derived in read)
+        return planned if fits else None
+
 
 def operands(args: Iterable[Any], kwargs: Mapping[str, Any], known: Mapping[int, Derived]) -> list[Derived]:
     """The parameters among the arguments, looking one level into lists."""
@@ -54,9 +62,7 @@ def operands(args: Iterable[Any], kwargs: Mapping[str, Any], known: Mapping[int,
     return found
 
 
-def leaves(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str | int, Tensor]:
+def leaves(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str | int, Tensor]:
     """The tensors among the arguments: by name where the function has a family, else by place."""
     family = FAMILY_OF.get(function)
     pairs: Iterable[tuple[str | int, Any]]
@@ -65,6 +71,21 @@ def leaves(
     else:
         pairs = enumerate(pytree.tree_leaves((args, dict(kwargs))))
     return {key: value for key, value in pairs if isinstance(value, Tensor)}
+
+
+def replaced(
+    args: Iterable[Any], kwargs: Mapping[str, Any], by_id: Mapping[int, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with some tensors replaced, looking one level into lists."""
+
+    def one(value: Any) -> Any:
+        if id(value) in by_id:
+            return by_id[id(value)]
+        if type(value) in (list, tuple):
+            return type(value)(by_id.get(id(item), item) for item in value)
+        return value
+
+    return tuple(one(value) for value in args), {name: one(value) for name, value in kwargs.items()}
 
 
 def tensors(result: Any) -> list[Tensor]:

@@ -123,7 +123,7 @@ class _Listener(TorchFunctionMode):
         outs = tensors(result)
         if not outs:
             return result
-        smaller = next(self._smaller, (None, {}, []))
+        smaller: tuple[Any, dict[str | int, Shape], list[Shape]] = next(self._smaller, (None, {}, []))
         if self._differs is None and (smaller[0] != func or len(smaller[2]) != len(outs)):
             self._differs = name_of(func)
         if not read or not torch.is_grad_enabled() or not any(t.requires_grad for t in outs):
@@ -152,7 +152,7 @@ class _Listener(TorchFunctionMode):
             heard.outs.append(self._listen(out, growth))
         for key, tensor in inputs.items():
             if id(tensor) not in self._known and (g := _growth(smaller[1].get(key), sizes[key], heard)):
-                heard.inputs[key] = self._listen(tensor, g)
+                heard.inputs[key] = self._listen(tensor, g) or _Grown(g.axis, g.rows)
         return result
 
     def _listen(self, tensor: Tensor, growth: _Growth | None) -> _Grown | None:
@@ -160,7 +160,7 @@ class _Listener(TorchFunctionMode):
             return None
         grown = _Grown(growth.axis, growth.rows)
         if tensor.requires_grad and not isinstance(tensor, FakeTensor):
-            tensor.register_hook(lambda ds: grown.note(ds, self.example))
+            tensor.register_hook(lambda ds: grown.note(ds, self.example))  # type: ignore[no-untyped-call]
         return grown
 
 

@@ -119,9 +119,7 @@ def rows(results: Results | Iterable[Record], baseline: str = "nonprivate", file
         records, file = list(results.records), file or str(results.path)
     else:
         records = list(results)
-    compared = {
-        r.cell.workload: r for r in records if r.cell.implementation == baseline and r.outcome is Outcome.OK
-    }
+    compared = {r.cell.workload: r for r in records if r.cell.implementation == baseline and r.outcome is Outcome.OK}
     return [_row(r, compared.get(r.cell.workload), file) for r in records]
 
 

@@ -148,13 +148,11 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DpbenchError(
-            f"another run holds {path} and is writing to it; wait until it ends, or start a new run "
-            "without --resume"
+            f"another run holds {path} and is writing to it; wait until it ends, or start a new run without --resume"
         ) from None
     except OSError as error:
         raise DpbenchError(
-            f"cannot lock {path}: {error.strerror}; expected a file system with locks, choose "
-            "another directory"
+            f"cannot lock {path}: {error.strerror}; expected a file system with locks, choose another directory"
         ) from error
 
 
@@ -199,11 +197,7 @@ def _refuse_other_cells(results: Results, cells: Sequence[Cell]) -> None:
 
 def _refuse_other_source(results: Results, sources: Mapping[str, str]) -> None:
     changed = sorted(
-        {
-            r.cell.implementation
-            for r in results.records
-            if sources.get(r.cell.implementation, r.source) != r.source
-        }
+        {r.cell.implementation for r in results.records if sources.get(r.cell.implementation, r.source) != r.source}
     )
     if changed:
         raise DpbenchError(

@@ -44,9 +44,7 @@ class Suite:
     exclude: tuple[Block, ...] = ()
     """A cell goes if, for one of these, every key matches one of its values (globs on strings)."""
 
-    def groups(
-        self, implementations: Sequence[str], baseline: str | None = None
-    ) -> dict[Workload, list[Cell]]:
+    def groups(self, implementations: Sequence[str], baseline: str | None = None) -> dict[Workload, list[Cell]]:
         """The cells of each workload; see :meth:`cells`."""
         return group(self.cells(implementations, baseline))
 
@@ -62,9 +60,7 @@ class Suite:
         for block, may_go in [(b, True) for b in self.blocks] + [(b, False) for b in self.extra]:
             names = _implementations(block, implementations)
             for workload in _workloads(block):
-                kept = [
-                    n for n in names if not (may_go and any(_matches(e, n, workload) for e in self.exclude))
-                ]
+                kept = [n for n in names if not (may_go and any(_matches(e, n, workload) for e in self.exclude))]
                 if kept:
                     chosen.setdefault(workload, []).extend(kept)
         cells = []

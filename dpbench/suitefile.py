@@ -132,9 +132,7 @@ def _incomplete(data: Mapping[str, Any], spell: Spell) -> list[str]:
     shared = axes if isinstance(axes, dict) else {}
     mistakes = []
     if "model" not in shared and "models" not in data and "include" not in data:
-        mistakes.append(
-            f"{spell(('axes', 'model'))} is missing, expected a model such as transformers:gpt2"
-        )
+        mistakes.append(f"{spell(('axes', 'model'))} is missing, expected a model such as transformers:gpt2")
     if "model" in shared and "batch" not in shared:
         mistakes.append(f"{spell(('axes', 'batch'))} is missing, expected at least one batch size")
     for name, inherited in (("models", {k: v for k, v in shared.items() if k != "model"}), ("include", {})):
@@ -164,9 +162,7 @@ def _mistake(error: dict[str, Any], data: Mapping[str, Any], spell: Spell) -> st
         hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
         return f"{key} is unknown, {hint}"
     expected = error["msg"].removeprefix("Input should be ")
-    expected = expected.replace("a valid list", "a list of blocks").replace(
-        "greater than or equal to", "at least"
-    )
+    expected = expected.replace("a valid list", "a list of blocks").replace("greater than or equal to", "at least")
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
         expected = "a table of axes"
     if error["type"] == "too_short":

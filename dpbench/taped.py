@@ -26,9 +26,7 @@ class Taped:
     in another order (a layer skipped, another branch taken) a new plan is made for it.
     """
 
-    def __init__(
-        self, model: nn.Module, losses: Losses, clip: Clip, algorithm: Algorithm, *, attached: bool
-    ) -> None:
+    def __init__(self, model: nn.Module, losses: Losses, clip: Clip, algorithm: Algorithm, *, attached: bool) -> None:
         self._model, self._losses, self._clip = model, losses, clip
         self._algorithm, self._attached = algorithm, attached
         self._parameters = trainable(model)

@@ -69,9 +69,7 @@ class Vmapped:
                 samples = torch.where(mask.reshape(-1, *[1] * (samples.ndim - 1)), samples, 0)
                 g[f"model.{name}"] = samples
             clipping.add_instantiated(name, samples)
-        grads = {
-            name: weighted_sum(g.pop(f"model.{name}"), clipping.factor(name)) for name in self._parameters
-        }
+        grads = {name: weighted_sum(g.pop(f"model.{name}"), clipping.factor(name)) for name in self._parameters}
         return self._output(grads, clipping, losses)
 
     def _output(self, grads: dict[str, Tensor], clipping: Clipping, losses: Tensor) -> Output:

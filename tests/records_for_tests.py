@@ -92,9 +92,7 @@ def sweep(rounds: int = 3) -> list[Record]:
 
 def write(directory: Path, records: Sequence[Record], suite: str = "made-up") -> Path:
     """A results file with these records."""
-    with store.create(
-        suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory
-    ) as writer:
+    with store.create(suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory) as writer:
         for r in records:
             writer.append(r)
     return writer.path

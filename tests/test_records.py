@@ -27,9 +27,7 @@ records = st.builds(
     reason=some_text,
     metrics=st.dictionaries(
         some_text,
-        st.builds(
-            Metric, some_text, st.lists(st.lists(number, max_size=3).map(tuple), max_size=3).map(tuple)
-        ),
+        st.builds(Metric, some_text, st.lists(st.lists(number, max_size=3).map(tuple), max_size=3).map(tuple)),
         max_size=3,
     ),
     parity=st.none() | st.builds(Parity, st.booleans(), number, number, some_text, some_text),

@@ -12,9 +12,7 @@ def by_name(records, **options):
 
 
 def test_figures_follow_from_the_median_of_the_rounds():
-    (row,) = rows(
-        [record(on=workload(batch=8), seconds=[[0.5, 9.0, 0.5], [0.4], [0.8]], memory=3e9, tokens=10)]
-    )
+    (row,) = rows([record(on=workload(batch=8), seconds=[[0.5, 9.0, 0.5], [0.4], [0.8]], memory=3e9, tokens=10)])
     assert (row.seconds, row.examples_per_s, row.tokens_per_s) == (0.5, 16.0, 160.0)
     assert (row.memory, row.process_peak, row.resident) == (3e9, 4e9, 5e8)
     assert (row.rounds, row.seconds_low, row.parameters) == (3, None, 124_000_000)
@@ -22,9 +20,7 @@ def test_figures_follow_from_the_median_of_the_rounds():
 
 def test_ratios_are_paired_by_round():
     # Each round is slower than the one before; the ratio within each is 2.
-    made = by_name(
-        [record("nonprivate", seconds=SIX, memory=1e9), record("bk", seconds=[[2 * r[0]] for r in SIX])]
-    )
+    made = by_name([record("nonprivate", seconds=SIX, memory=1e9), record("bk", seconds=[[2 * r[0]] for r in SIX])])
     assert made["bk"].speed_relative == pytest.approx(0.5)
     assert made["bk"].speed_relative_low == pytest.approx(0.5)
     assert made["bk"].memory_relative == pytest.approx(2)

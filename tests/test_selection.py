@@ -17,10 +17,7 @@ CELLS = [
 
 
 def chosen(expression):
-    return {
-        (c.implementation, c.workload.model.partition("(")[0], c.workload.batch)
-        for c in select(CELLS, expression)
-    }
+    return {(c.implementation, c.workload.model.partition("(")[0], c.workload.batch) for c in select(CELLS, expression)}
 
 
 @pytest.mark.parametrize(
@@ -53,9 +50,7 @@ def test_the_order_stays():
     assert select(CELLS, "bk or nonprivate") == CELLS
 
 
-@pytest.mark.parametrize(
-    "expression", ["", "and", "bk and", "bk or or gpt2", "(bk", "bk)", "bk gpt2", "not"]
-)
+@pytest.mark.parametrize("expression", ["", "and", "bk and", "bk or or gpt2", "(bk", "bk)", "bk gpt2", "not"])
 def test_what_cannot_be_read_is_said(expression):
     with pytest.raises(DpbenchError, match=r"cannot read -k .*expected|no closing bracket") as caught:
         select(CELLS, expression)
@@ -63,9 +58,7 @@ def test_what_cannot_be_read_is_said(expression):
 
 
 def test_an_empty_selection_says_what_there_was_and_exits_5():
-    with pytest.raises(
-        EmptySelection, match=r"none of 12 cells. Implementations: bk, bk_mixopt, nonprivate"
-    ) as caught:
+    with pytest.raises(EmptySelection, match=r"none of 12 cells. Implementations: bk, bk_mixopt, nonprivate") as caught:
         select(CELLS, "opacus")
     assert "timm:vit_small B=8" in str(caught.value)
     assert caught.value.exit_code == 5

@@ -83,9 +83,7 @@ def test_every_field_of_a_workload_is_an_axis():
 
 
 def test_an_integer_for_a_real_number_gives_the_same_cell():
-    one, other = (
-        suite.from_options({"model": "a:x", "batch": 1, "max_norm": r}).cells(["bk"]) for r in (1, 1.0)
-    )
+    one, other = (suite.from_options({"model": "a:x", "batch": 1, "max_norm": r}).cells(["bk"]) for r in (1, 1.0))
     assert one[0].key() == other[0].key()
 
 
@@ -110,9 +108,7 @@ def test_shared_sizes_go_where_they_mean_something():
 
 
 def test_options_override_a_suite_where_they_apply(written):
-    quick = suite.load(written(QUICK)).override(
-        {"batch": [3], "seq_len": 16, "implementation": "bk", "layers": None}
-    )
+    quick = suite.load(written(QUICK)).override({"batch": [3], "seq_len": 16, "implementation": "bk", "layers": None})
     groups = quick.groups(KNOWN)
     assert {w.batch for w in groups} == {3}
     assert {(w.model.partition(":")[0], w.seq_len) for w in groups} >= {

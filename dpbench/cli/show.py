@@ -20,9 +20,7 @@ def show(
         list[str] | None,
         typer.Argument(metavar="[FILE]...", help="Results files; without any, the last run."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON: a list of files with their rows.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: a list of files with their rows.")] = False,
 ) -> None:
     """Show the results of runs: who was right, how fast, at what memory."""
     results = opened(files)
@@ -45,8 +43,7 @@ def heading(results: Results) -> list[str]:
     lines = [f"{results.path}", f"{header.suite}, started {header.started}: {header.command}"]
     if results.missing:
         lines.append(
-            f"{len(results.records)} of {len(header.cells)} cells done; go on with: "
-            f"dpbench run --resume {results.path}"
+            f"{len(results.records)} of {len(header.cells)} cells done; go on with: dpbench run --resume {results.path}"
         )
     return lines
 
@@ -59,9 +56,7 @@ def _as_json(results: Results) -> dict[str, Any]:
         "command": header.command,
         "started": header.started,
         "environment": header.environment,
-        "missing": [
-            {"implementation": c.implementation, "workload": c.workload.label()} for c in results.missing
-        ],
+        "missing": [{"implementation": c.implementation, "workload": c.workload.label()} for c in results.missing],
         "rows": [{k: _finite(v) for k, v in row.flat().items()} for row in rows(results)],
     }
 

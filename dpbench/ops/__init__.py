@@ -16,16 +16,20 @@ from dpbench.ops.use import Use
 class Family(Protocol):
     """Functions that share a rule."""
 
-    functions: Sequence[Callable[..., Any]]
-    signature: str
+    @property
+    def functions(self) -> Sequence[Callable[..., Any]]:
+        """The functions that are called so."""
 
-    @staticmethod
-    def uses(call: Call) -> list[Use] | None:
+    @property
+    def signature(self) -> str:
+        """Their arguments, written as in Python."""
+
+    def uses(self, call: Call) -> list[Use] | None:
         """One use for each parameter in the call; None leaves the call to the generic rule."""
 
 
-FAMILIES: tuple[type[Family], ...] = (
+FAMILIES: tuple[Family, ...] = (
     Linear, Addmm, Matmul, Embedding, Index, Conv, LayerNorm, RMSNorm, GroupNorm, InstanceNorm, BatchNorm,
 )  # fmt: skip
 
-FAMILY_OF: dict[Callable[..., Any], type[Family]] = {f: family for family in FAMILIES for f in family.functions}
+FAMILY_OF: dict[Callable[..., Any], Family] = {f: family for family in FAMILIES for f in family.functions}

@@ -73,7 +73,7 @@ class Convolution(Use):
     def unfolded(self, ds: Tensor) -> tuple[Tensor, Tensor]:
         """a (B groups, d, T) and ds (B groups, p / groups, T)."""
         x, out, G = self._padded(ds.dtype), ds.shape[2:], self.groups
-        windows = [x[(..., *self._window(offset, out))] for offset in self._offsets()]
+        windows = [x[(slice(None), slice(None), *self._window(offset, out))] for offset in self._offsets()]
         a = (windows[0].unsqueeze(2) if len(windows) == 1 else torch.stack(windows, 2)).flatten(3)
         return a.reshape(x.shape[0] * G, -1, a.shape[-1]), ds.reshape(x.shape[0] * G, -1, a.shape[-1])
 
@@ -81,9 +81,7 @@ class Convolution(Use):
         """``g_i = ds_i unfold(x_i)^T``; over many positions the library's weight gradient, example by example."""
         B, T = ds.shape[0], prod(ds.shape[2:])
         if T > MANY_POSITIONS:
-            return torch.cat([self._library(ds[i : i + 1], slice(i, i + 1)) for i in range(B)]).unflatten(
-                0, (B, self.parameter.shape[0])
-            )
+            return torch.stack([self._library(ds[i : i + 1], slice(i, i + 1)) for i in range(B)])
         a, ds = self.unfolded(ds)
         g = ds * a.mT if T == 1 else torch.bmm(ds, a.mT)
         return g.reshape(B, *self.parameter.shape)
@@ -120,7 +118,7 @@ class Convolution(Use):
         a, ds = self.unfolded(ds)
         step = max(1, CACHE // T**2)
         blocks = [gram_norm(a[i : i + step].mT, ds[i : i + step].mT) for i in range(0, len(a), step)]
-        return torch.cat(blocks).unflatten(0, (-1, self.groups)).sum(1)
+        return torch.cat(blocks).reshape(-1, self.groups).sum(1)
 
     def _norm_by_pixels(self, ds: Tensor, pixels: int) -> Tensor:
         """One Gram of the pixels; the patches' Gram is the sum of its blocks shifted by each offset.
@@ -135,7 +133,7 @@ class Convolution(Use):
         step = max(1, CACHE // pixels**2)
         for i in range(0, flat.shape[0], step):
             block = flat[i : i + step]
-            gram = torch.bmm(block.mT, block).unflatten(2, size).unflatten(1, size)
+            gram = torch.bmm(block.mT, block).reshape(-1, *size, *size)
             windows = [self._window(offset, out) for offset in self._offsets()]
             total = gram[(slice(None), *windows[0], *windows[0])].clone(memory_format=torch.contiguous_format)
             for window in windows[1:]:
@@ -143,7 +141,7 @@ class Convolution(Use):
             part = ds[i : i + step]
             products = total.reshape(part.shape[0], -1).to(norms.dtype)
             norms[i : i + step] = (products * torch.bmm(part.mT, part).flatten(1)).sum(1)
-        return norms.unflatten(0, (-1, G)).sum(1).clamp_(min=0)
+        return norms.reshape(-1, G).sum(1).clamp_(min=0)
 
 
 class Conv:
@@ -167,9 +165,7 @@ class Conv:
         if call.is_parameter("weight"):
             padding = _padding(call.arguments["padding"], weight.shape[2:], dilation)
             groups = call.arguments["groups"]
-            uses.append(
-                Convolution(weight, x, stride=stride, padding=padding, dilation=dilation, groups=groups)
-            )
+            uses.append(Convolution(weight, x, stride=stride, padding=padding, dilation=dilation, groups=groups))
         if bias is not None and call.is_parameter("bias"):
             uses.append(Shift(bias, axes=(1,)))
         return uses

@@ -19,8 +19,8 @@ from dpbench.layout import Layout
 
 def _broadcasting() -> set[Callable[..., Any]]:
     names = (
-        "add sub mul div true_divide pow rsub lerp addcmul addcdiv where maximum minimum fmod remainder "
-        "atan2 logaddexp xlogy float_power hypot copysign"
+        "add sub mul div true_divide pow rsub lerp addcmul addcdiv where maximum minimum fmod remainder atan2 "
+        "logaddexp xlogy float_power hypot copysign"
     ).split()
     dunder = "add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow ipow".split()
     found: set[Callable[..., Any]] = {F.scaled_dot_product_attention}
@@ -41,6 +41,10 @@ EXPANDING: set[Callable[..., Any]] = {
 
 REPEATING: set[Callable[..., Any]] = {Tensor.repeat, torch.tile, Tensor.tile}
 """Functions that copy, as often as they are told for each axis."""
+
+
+SPREADING = BROADCASTING | EXPANDING | REPEATING
+"""Functions that may be given a parameter that was expanded over the batch."""
 
 
 def can_spread(parameter: Tensor, out: Layout, ndim: int) -> bool:

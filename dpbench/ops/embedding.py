@@ -43,7 +43,7 @@ class Lookup(Use):
         B, V = ids.shape[0], self.parameter.shape[0]
         offset = torch.arange(B, device=ids.device)[:, None] * V
         g = ds.new_zeros(B * V, ds.shape[2]).index_add_(0, (ids + offset).flatten(), ds.flatten(0, 1))
-        g = g.unflatten(0, (B, V))
+        g = torch.unflatten(g, 0, (B, V))
         if self.padding_idx is not None:
             g[:, self.padding_idx] = 0
         return g
@@ -61,14 +61,15 @@ class Lookup(Use):
         if self.padding_idx is not None:
             padding = (ids == self.padding_idx).flatten().to(squares.dtype)
             squares = squares * (torch.zeros_like(squares).index_add_(0, place, padding) == 0)
-        return squares.unflatten(0, (B, T)).sum(1)
+        return torch.unflatten(squares, 0, (B, T)).sum(1)
 
     def weighted_sum(self, ds: Tensor, c: Tensor) -> Tensor:
         """The library's own embedding gradient of the weighted ``ds``."""
         ids, ds = self.pair(ds)
         padding = -1 if self.padding_idx is None else self.padding_idx
         V = self.parameter.shape[0]
-        return torch.ops.aten.embedding_dense_backward(weighted(ds, c), ids, V, padding, False)
+        gradient: Tensor = torch.ops.aten.embedding_dense_backward(weighted(ds, c), ids, V, padding, False)
+        return gradient
 
 
 def places_of_equal_ids(ids: Tensor) -> Tensor:

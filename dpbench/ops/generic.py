@@ -36,9 +36,7 @@ class Function:
         what = name_of(function)
         self._function, self._spec, self._batch = function, spec, batch
         self._parameters, self._layouts = list(parameters), layouts
-        self._examples = {
-            i: Kept(layout.batch_first(leaves[i], batch), what) for i, layout in layouts.items()
-        }
+        self._examples = {i: Kept(layout.batch_first(leaves[i], batch), what) for i, layout in layouts.items()}
         self._constants = [
             None if i in layouts else leaf.detach() if isinstance(leaf, Tensor) else leaf
             for i, leaf in enumerate(leaves)
@@ -48,7 +46,11 @@ class Function:
         self._results: dict[int, Tensor] = {}
         self._held: list[int] = []
         device = self._originals[0].device.type
-        self._autocast = (device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device))
+        self._autocast: tuple[str, torch.dtype, bool] = (
+            device,
+            torch.get_autocast_dtype(device),
+            torch.is_autocast_enabled(device),
+        )
 
     def uses(self) -> list[Use]:
         """One for each parameter, in the order of ``parameters``."""
@@ -97,7 +99,7 @@ class Function:
                 outs = self._one(xs, weights)
                 return tuple(outs[i] for i in self._held)
 
-            _, pull = torch.func.vjp(held, *self._weights())
+            pull: Any = torch.func.vjp(held, *self._weights())[1]
             layouts = [layout for i in self._held if (layout := self._outs[i]) is not None]
             return pull(tuple(layout.single(d) for layout, d in zip(layouts, ds, strict=True)))
 
@@ -116,7 +118,7 @@ class Function:
         return {i: kept.get() for i, kept in self._examples.items()}
 
     def _weights(self) -> list[Tensor]:
-        return [self._constants[i] for i in self._parameters]
+        return [weight.detach() for weight in self._originals]
 
     def _vmap(self, one: Callable[..., Any]) -> Callable[..., Any]:
         mapped = torch.func.vmap(one)

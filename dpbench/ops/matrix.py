@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dpbench.facts import Facts
-from dpbench.numerics import accumulator, squared_norms, weighted
+from dpbench.numerics import accumulator, norms, weighted
 from dpbench.ops.call import Call
 from dpbench.ops.kept import Kept
 from dpbench.ops.use import Use
@@ -25,7 +25,7 @@ def gram_norm(a: Tensor, ds: Tensor) -> Tensor:
     result is clamped at zero. Source: Goodfellow 2015 (T = 1); Li et al. 2022, 2110.05679, eq. 4.
     """
     if a.shape[1] == 1:
-        return squared_norms(a) * squared_norms(ds)
+        return (norms(a) * norms(ds)).square()
     products = torch.bmm(a, a.mT).to(accumulator(ds.dtype)).mul_(torch.bmm(ds, ds.mT))
     return products.sum((1, 2)).clamp_(min=0)
 

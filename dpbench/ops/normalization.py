@@ -34,7 +34,7 @@ class Scale(Use):
 def _scale_and_shift(
     call: Call, axes: Sequence[int], normalize: Callable[[Tensor], Tensor], what: str
 ) -> list[Use] | None:
-    x, weight, bias = call.arguments["input"], call.arguments["weight"], call.arguments.get("bias")
+    weight, bias = call.arguments["weight"], call.arguments.get("bias")
     if call.is_parameter("input"):
         return None
     uses: list[Use] = []

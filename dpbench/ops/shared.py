@@ -23,8 +23,8 @@ def joint_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | None:
     two kinds ``<g_e, g_h> = sum_{t,u} h_t[id_u] (a_t . e_u)`` with head h, a and embedding gradient e.
     """
     matrices = [_rows_and_columns(use, ds) for use, ds in terms if isinstance(use, Matrix)]
-    lookups = [(use, *use.pair(ds)) for use, ds in terms if isinstance(use, Lookup)]
-    if len(matrices) + len(lookups) != len(terms) or len({use.padding_idx for use, *_ in lookups}) > 1:
+    lookups = [(use, use.pair(ds)) for use, ds in terms if isinstance(use, Lookup)]
+    if len(matrices) + len(lookups) != len(terms) or len({use.padding_idx for use, _ in lookups}) > 1:
         return None
     total: Tensor | None = None
     if matrices:
@@ -32,7 +32,7 @@ def joint_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | None:
         total = gram_norm(columns, rows)
     if lookups:
         use = lookups[0][0]
-        ids, ds = (torch.cat([lookup[i] for lookup in lookups], 1) for i in (1, 2))
+        ids, ds = (torch.cat(parts, 1) for parts in zip(*(pair for _, pair in lookups), strict=True))
         joined = Lookup(use.parameter, ids, use.padding_idx)
         own = joined.ghost_norm(ds)
         total = own if total is None else (total + own + 2 * _cross(rows, columns, ids, ds, use.padding_idx))

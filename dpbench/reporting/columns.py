@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines with their cells one below the other, the first ``left`` columns to the left, others to the right."""
+    """Lines with their cells one below the other: ``left`` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(_placed(line, widths, left)).rstrip() for line in lines]
 

@@ -134,9 +134,7 @@ def _spread(panel: Panel, quantity: Quantity) -> float:
     return max(figures) / min(figures) if figures else 1.0
 
 
-def _panel(
-    axes: Axes, panel: Panel, names: Sequence[str], size: str, quantity: Quantity, logarithmic: bool
-) -> bool:
+def _panel(axes: Axes, panel: Panel, names: Sequence[str], size: str, quantity: Quantity, logarithmic: bool) -> bool:
     """Draw one panel; whether a cross for memory that ran out is in it."""
     axes.set_title(panel.title, loc="left", color="#222222")
     values = sorted({v for r in panel.rows if (v := getattr(r.workload, size)) is not None})
@@ -176,9 +174,7 @@ def _size_axis(axes: Axes, values: Sequence[int]) -> None:
     axes.set_xlim(values[0] / margin, values[-1] * margin)
 
 
-def _figure_axis(
-    axes: Axes, figures: Sequence[float], above: float, below: float, logarithmic: bool
-) -> None:
+def _figure_axis(axes: Axes, figures: Sequence[float], above: float, below: float, logarithmic: bool) -> None:
     """From zero, or logarithmic, with these fractions of the height left free above and below the figures.
 
     An axis that starts at zero has no room below.
@@ -235,7 +231,5 @@ def _legend(figure: Figure, names: Sequence[str], with_cross: bool) -> None:
 
     handles = [Line2D([], [], label=name, **_line(palette.look(name))) for name in names]
     if with_cross:
-        handles.append(
-            Line2D([], [], linestyle="", marker="x", color="#222222", markersize=5, label="out of memory")
-        )
+        handles.append(Line2D([], [], linestyle="", marker="x", color="#222222", markersize=5, label="out of memory"))
     figure.legend(handles=handles, loc="outside right upper", handlelength=2.6, labelspacing=0.6)

@@ -49,12 +49,12 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
     reasons: dict[str, int] = {}
     made = [_block(group, reasons, baseline) for group in groups.values()]
     notes = [f"[{number}] {reason}" for reason, number in reasons.items()]
+    if any(row.speed_relative is not None or row.memory_relative is not None for row in rows):
+        notes.append(f"ratio: to {baseline} on the same workload; error: of the gradient, to the per-example loop")
     fewest = min((r.rounds for r in rows if r.rounds), default=stats.MIN_ROUNDS)
     if fewest < stats.MIN_ROUNDS:
         rounds = "1 round" if fewest == 1 else f"{fewest} rounds"
-        notes.append(
-            f"{rounds}: too few for intervals, which need {stats.MIN_ROUNDS} (--rounds {stats.MIN_ROUNDS})"
-        )
+        notes.append(f"{rounds}: too few for intervals, which need {stats.MIN_ROUNDS} (--rounds {stats.MIN_ROUNDS})")
     return made, notes
 
 
@@ -69,7 +69,6 @@ def lines(rows: Sequence[Row], baseline: str = "nonprivate") -> list[str]:
 
 def renderable(rows: Sequence[Row], baseline: str = "nonprivate") -> Group:
     """The summary for a terminal."""
-    from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -77,14 +76,12 @@ def renderable(rows: Sequence[Row], baseline: str = "nonprivate") -> Group:
     made, notes = blocks(rows, baseline)
     parts: list[Table | Text] = []
     for block in made:
-        table = Table(
-            box=box.SIMPLE_HEAD, title=Text(block.title, "bold"), title_justify="left", pad_edge=False
-        )
+        table = Table(box=None, title=Text(block.title, "bold"), title_justify="left", pad_edge=False)
         for i, name in enumerate(block.head):
-            table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=i == 0)
+            table.add_column(Text(name), justify="right" if i else "left", no_wrap=not i, overflow="fold")
         for line, outcome in zip(block.lines, block.outcomes, strict=True):
             table.add_row(*map(Text, line), style=STYLES[outcome])
-        parts.append(table)
+        parts += [table, Text()]
     parts += [Text(note, "dim") for note in notes]
     return Group(*parts, Text(outcomes(rows)))
 
@@ -99,15 +96,7 @@ def outcomes(rows: Sequence[Row]) -> str:
 
 def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Block:
     has_tokens = any(row.tokens_per_s is not None for row in group)
-    head = [
-        "implementation",
-        "gradient error",
-        "examples/s",
-        "tokens/s",
-        f"x {baseline}",
-        "memory",
-        f"x {baseline}",
-    ]
+    head = ["implementation", "error", "examples/s", "tokens/s", "ratio", "memory", "ratio"]
     made = [_line(row, reasons, baseline) for row in group]
     if not has_tokens:
         head.pop(3)

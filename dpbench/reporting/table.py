@@ -199,9 +199,7 @@ def _fill(
     by_column: Sequence[str],
     what: Value,
     relative: bool,
-) -> tuple[
-    tuple[tuple[tuple[str, ...], tuple[str | float, ...]], ...], dict[tuple[int, int], int], tuple[str, ...]
-]:
+) -> tuple[tuple[tuple[tuple[str, ...], tuple[str | float, ...]], ...], dict[tuple[int, int], int], tuple[str, ...]]:
     lines: list[tuple[tuple[str, ...], tuple[str | float, ...]]] = []
     marks: dict[tuple[int, int], int] = {}
     footnotes: dict[str, list[str]] = {}

@@ -6,9 +6,7 @@ from dpbench.errors import DpbenchError
 
 @pytest.fixture
 def known(monkeypatch):
-    monkeypatch.setitem(
-        listing.KINDS, "implementations", lambda: {"bk": "Book-keeping", "opacus": "Opacus algorithm"}
-    )
+    monkeypatch.setitem(listing.KINDS, "implementations", lambda: {"bk": "Book-keeping", "opacus": "Opacus algorithm"})
     monkeypatch.setitem(listing.KINDS, "models", lambda: {})
     monkeypatch.setitem(listing.KINDS, "devices", lambda: {"cpu": "2 threads"})
 

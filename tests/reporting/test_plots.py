@@ -25,10 +25,7 @@ def test_files_lie_beside_the_results_and_say_what_they_are(tmp_path):
     records = [record(on=workload(batch=b, seq_len=t)) for b in (4, 8) for t in (16, 32)]
     written = plots.draw_all(rows(records), tmp_path / "run-1.jsonl")
     names = [
-        f"run-1-{q}-vs-{s}.{e}"
-        for s in ("batch", "seq-len")
-        for q in ("throughput", "memory")
-        for e in ("png", "svg")
+        f"run-1-{q}-vs-{s}.{e}" for s in ("batch", "seq-len") for q in ("throughput", "memory") for e in ("png", "svg")
     ]
     assert [p.name for p in written] == names
     assert all(p.stat().st_size > 1000 for p in written)
@@ -47,9 +44,7 @@ def test_a_sweep_without_sizes_has_no_charts(tmp_path):
 
 
 def test_each_implementation_has_its_colour_and_its_figures():
-    records = [
-        record(n, workload(batch=b), seconds=[[0.1 * b]]) for n in ("bk", "opacus") for b in (4, 8, 12)
-    ]
+    records = [record(n, workload(batch=b), seconds=[[0.1 * b]]) for n in ("bk", "opacus") for b in (4, 8, 12)]
     (axes,) = drawn(records).axes
     for name in ("bk", "opacus"):
         line = lines_of(axes)[palette.look(name).colour]

@@ -19,14 +19,15 @@ RECORDS = [
 def test_a_workload_is_a_block_of_lines():
     assert summary.lines(rows(RECORDS)) == [
         "transformers:gpt2 B=8  (124 M parameters)",
-        "  implementation  gradient error  examples/s  tokens/s      x nonprivate   memory  x nonprivate",
-        "  nonprivate             1.0e-15        16.0      1020              1.00  1.00 GB          1.00",
-        "  bk                     1.0e-15        12.8       819  0.80 (0.80-0.80)  1.50 GB          1.50",
-        "  opacus                 1.0e-15     OOM [1]",
-        "  vmap                   1.3e-01   wrong [2]",
+        "  implementation    error  examples/s  tokens/s             ratio   memory  ratio",
+        "  nonprivate      1.0e-15        16.0      1020              1.00  1.00 GB   1.00",
+        "  bk              1.0e-15        12.8       819  0.80 (0.80-0.80)  1.50 GB   1.50",
+        "  opacus          1.0e-15     OOM [1]",
+        "  vmap            1.3e-01   wrong [2]",
         "",
         "[1] limit of 5 GB",
         "[2] norms differ",
+        "ratio: to nonprivate on the same workload; error: of the gradient, to the per-example loop",
         "",
         "4 cells: 2 ok, 1 wrong, 1 out of memory",
     ]

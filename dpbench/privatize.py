@@ -1,0 +1,66 @@
+"""The one shared step that makes a clipped sum private: noise, and division by the expected batch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, nn
+
+from dpbench.clipping import Clip
+from dpbench.errors import DpbenchError
+from dpbench.interface import Output
+
+
+def privatize(
+    model: nn.Module,
+    out: Output,
+    noise_multiplier: float,
+    expected_batch: float,
+    generator: Generator | None = None,
+    *,
+    clip: Clip | None = None,
+) -> None:
+    """Set every ``p.grad`` to ``(sum_i C_i g_i + sigma R N(0, I)) / expected_batch``.
+
+    Call it once per logical step, after adding up the physical batches. ``noise_multiplier``: sigma.
+    ``expected_batch``: q N under Poisson sampling, not the size that was drawn. ``clip``: the one that
+    the step was prepared with, for R; by default R = 1.
+
+    Source: Abadi et al. 2016, 1607.00133, algorithm 1.
+
+    Raises:
+        DpbenchError: if a value is out of range, or the sum or a norm is not finite.
+    """
+    if not noise_multiplier >= 0:
+        raise DpbenchError(f"noise_multiplier is {noise_multiplier}; expected sigma >= 0")
+    if not expected_batch > 0:
+        raise DpbenchError(f"expected_batch is {expected_batch}; expected q N > 0, the mean size of a batch")
+    refuse_non_finite(out)
+    scale = noise_multiplier * (clip or Clip()).sensitivity
+    for name, parameter in model.named_parameters():
+        if name not in out.grads:
+            continue
+        total = out.grads[name]
+        if scale:
+            noise = torch.empty_like(total).normal_(0.0, scale, generator=generator)
+            total = total + noise
+        parameter.grad = total / expected_batch
+
+
+def refuse_non_finite(out: Output) -> None:
+    """Raise, naming example and parameter, if a norm or a clipped sum is infinite or not a number."""
+    bad = [name for name, g in out.grads.items() if not torch.isfinite(g).all()]
+    examples: list[int] = []
+    if out.norms is not None:
+        finite = torch.isfinite(out.norms if out.norms.ndim == 1 else out.norms.sum(1))
+        examples = (~finite).nonzero().flatten().tolist()
+    if not bad and not examples:
+        return
+    losses = ", ".join(f"loss {out.losses[i].item():g}" for i in examples[:3] if i < len(out.losses))
+    who = (
+        f"example{'s' if len(examples) > 1 else ''} {', '.join(map(str, examples[:5]))} ({losses}) " if examples else ""
+    )
+    where = f"parameter {', '.join(bad[:3])}" if bad else "the norms alone"
+    raise DpbenchError(
+        f"the gradient is not finite: {who or 'some example '}in {where}. A clipped sum bounds no NaN and no "
+        "infinity: mask such examples (step(batch, mask=...)), lower the learning rate, or widen the precision."
+    )

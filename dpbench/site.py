@@ -1,0 +1,96 @@
+"""The uses of one call: where the gradients of its outputs arrive, and go on batch first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+
+from dpbench.derived import Derived
+from dpbench.facts import Facts
+from dpbench.layout import Layout
+from dpbench.ops import FAMILY_OF
+from dpbench.ops.call import Call, bind
+from dpbench.ops.generic import Function
+from dpbench.ops.use import Use
+from dpbench.plan import PlannedCall, leaves
+
+Arrive = Callable[[Use, Derived, Tensor], None]
+"""Takes one use and its output gradient, batch first."""
+
+
+def rule(
+    planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], known: Mapping[int, Derived], batch: int
+) -> tuple[list[Use], Function | None]:
+    """The uses in a call by its family's rule; by the generic rule where there is none."""
+    family = FAMILY_OF.get(planned.function)
+    if family is not None and planned.outs[0] is not None:
+        arguments = bind(family.signature, args, kwargs)
+        parameters = {name for name, value in arguments.items() if id(value) in known}
+        uses = family.uses(Call(planned.function, arguments, batch, parameters, planned.layouts))
+        if uses is not None:
+            return uses, None
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    inputs = leaves(planned.function, args, kwargs)
+    by_id = {id(inputs[key]): layout for key, layout in planned.layouts.items()}
+    layouts = {i: by_id[id(leaf)] for i, leaf in enumerate(flat) if id(leaf) in by_id}
+    parameters_at = [i for i, leaf in enumerate(flat) if id(leaf) in known]
+    function = Function(planned.function, flat, spec, parameters_at, layouts, planned.outs, batch)
+    return function.uses(), function
+
+
+def prove(function: Function, planned: PlannedCall, results: list[Tensor], batch: int) -> None:
+    """See that a function without a rule gives one example at a time what it gave the batch."""
+    if isinstance(results[0], FakeTensor):
+        return
+    for alone, result, layout in zip(function.outputs(), results, planned.outs, strict=True):
+        if layout is not None:
+            function.compare(alone, layout.batch_first(result.detach(), batch))
+
+
+class Site:
+    """What a tap delivers to. It holds the activations until then, and lets go of them."""
+
+    def __init__(
+        self,
+        uses: list[Use],
+        derived: list[Derived],
+        outs: tuple[Layout | None, ...],
+        shape: torch.Size,
+        batch: int,
+        arrive: Arrive,
+        function: Function | None = None,
+    ) -> None:
+        self.derived = derived
+        self._uses, self._outs, self._shape, self._batch = uses, outs, shape, batch
+        self._arrive, self._function = arrive, function
+
+    def facts(self) -> Iterator[tuple[str, Facts]]:
+        """The sizes of each use, by each parameter that it reads."""
+        layout = self._outs[0]
+        if layout is None:
+            return
+        ds = layout.batch_first(torch.empty(self._shape, device="meta"), self._batch)
+        for use, derived in zip(self._uses, self.derived, strict=True):
+            for root in derived.roots:
+                yield root, use.facts(ds)
+
+    def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
+        """Called by the tap, once, with the gradients of the call's outputs."""
+        if self._function is not None:
+            self._function.arrived(ds)
+        value, layout = next((d, out) for d, out in zip(ds, self._outs, strict=True) if d is not None)
+        assert value is not None
+        main = value if layout is None else layout.batch_first(value, self._batch)
+        uses = self._uses
+        self.close()
+        for use, derived in zip(uses, self.derived, strict=True):
+            self._arrive(use, derived, main)
+
+    def close(self) -> None:
+        """Let go of the activations."""
+        self._uses, self._function = [], None
