@@ -74,7 +74,7 @@ class SampleGradient:
         return total
 
     def weighted_sum(self, c: Tensor) -> Tensor:
-        """``sum_i c_i g_i`` (module 2b with the weighted output gradient), in the parameter's dtype.
+        """``sum_i c_i g_i`` (module 2b with the weighted output gradient), shape of the parameter.
 
         The last thing to ask for: activations and output gradients are let go of.
         """
@@ -84,11 +84,11 @@ class SampleGradient:
 
     def _weighted_sum(self, c: Tensor) -> Tensor:
         if self._small is not None or not self.ghostable:
-            return weighted_sum(self.instantiate(), c).to(self._parameter.dtype)
+            return weighted_sum(self.instantiate(), c)
         total: Tensor | None = None
         for term in self._terms:
             part = term.use.weighted_sum(term.ds, c)
             total = part if total is None else total.add_(part)
         assert total is not None
         first = self._terms[0].derived
-        return first.pull(self._parameter, total, batched=False).to(self._parameter.dtype)
+        return first.pull(self._parameter, total, batched=False)

@@ -38,7 +38,8 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
             if (name := names.get(id(variable))) is not None:
                 raise Refused(
                     f"parameter {name} is used by {_readable(child)} where no per-sample gradient can be "
-                    f"taken: inside torch.jit.script, torch.compile or a custom autograd function. {_REMEDY}"
+                    f"taken: inside torch.jit.script, torch.compile or a custom "
+                    f"autograd function, or written in place into another tensor. {_REMEDY}"
                 )
         elif "CheckpointFunction" in node.name():
             raise Refused(
@@ -50,4 +51,4 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
 
 
 def _readable(node: Any) -> str:
-    return "the loss itself" if node is None else str(node.name())
+    return "the loss itself" if node is None else str(node.name()).rpartition("::")[2]

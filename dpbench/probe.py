@@ -51,12 +51,30 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
         if real and out.requires_grad:
             for j in range(MORE):
                 listener.example = j
-                torch.autograd.grad(out[j], list(parameters.values()), retain_graph=True, allow_unused=True)
+                _backward(out[j], list(parameters.values()))
         plan = Plan([heard.planned() for heard in listener.calls])
         if real:
             with preserved(model), torch.no_grad():
                 _others_stay(out.detach(), losses(model, perturbed(more, 1)))
     return plan
+
+
+def _backward(loss: Tensor, parameters: list[Tensor]) -> None:
+    try:
+        torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    except RuntimeError as error:
+        first = str(error).splitlines()[0]
+        if "inplace operation" in first:
+            raise Refused(
+                f"an activation was overwritten in place between its use and the backward: {first.split(' Hint')[0]} "
+                "Use the out-of-place operation (x = x + y, relu(x)) there; a plain backward fails, too."
+            ) from error
+        if "use_reentrant" in first:
+            raise Refused(
+                "reentrant gradient checkpointing hides the parameters inside it. "
+                "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
+            ) from error
+        raise
 
 
 def check_losses(losses: Any, batch: int) -> None:

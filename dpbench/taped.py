@@ -87,7 +87,7 @@ class Taped:
     def _output(self, sums: Mapping[str, Tensor], norms: Tensor, losses: Tensor) -> Output:
         grads = {}
         for name, parameter in self._parameters.items():
-            grads[name] = sums[name] if name in sums else torch.zeros_like(parameter)
+            grads[name] = sums[name].to(parameter.dtype) if name in sums else torch.zeros_like(parameter)
             parameter.grad = grads[name]
         return Output(grads, norms, losses)
 

@@ -1,0 +1,40 @@
+# Needs nothing but python3 with venv and pip. PYTHON and VENV may be given.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test lint exactness overhead recording clean
+
+help: ## What can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[models,report,test]'
+	@touch $@
+
+quickstart: $(STAMP) ## Sweep real networks on this machine: every implementation beside non-private training
+	$(BIN)/dpbench run quickstart
+
+test: $(STAMP) ## All fast tests, no GPU and no network
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## Style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+exactness: $(STAMP) ## Every implementation on every small network against the float64 per-example loop
+	$(BIN)/python -m pytest -m slow tests/exactness -rA --exactness-table
+
+overhead: $(STAMP) ## Step time and peak memory over non-private, one thread of this CPU
+	$(BIN)/dpbench run overhead
+
+recording: $(STAMP) ## What recording alone costs a forward of GPT-2 small
+	$(BIN)/python -m tests.benchmarks.recording
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
