@@ -1,98 +1,212 @@
-"""The fork server: a process that has torch loaded and forks each worker in a few milliseconds.
+"""Fresh processes in milliseconds: one process imports torch once, and every child is forked from it.
 
-It never touches CUDA and starts no threads, both of which a fork would break. It is started as
-``python -m dpbench.forkserver FD PARENT``, with a socket FD over which :mod:`dpbench.children` sends one
-job at a time and two file descriptors with it: where messages go, and where the worker's output goes.
-The server answers with the worker's process number and, at its end, with its wait status. Where forking
-is not safe (macOS) it runs one job itself and ends.
+The server never computes, never initialises CUDA and starts no thread, so that what is forked is as
+good as new. It is told what its children had to import, and imports that itself before the next.
+Where a process cannot be forked safely (macOS), every child is a new Python.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
-from typing import Any
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
 
-from dpbench import confine
+from dpbench import contain
+from dpbench.child import Process
+from dpbench.errors import DpbenchError
+from dpbench.job import Job, from_json
+from dpbench.outcome import Ending
 
-FORKS = sys.platform == "linux"
-MAX_JOB = 1 << 20
-"""Bytes of the longest job."""
+CAN_FORK = sys.platform == "linux"
+_TAIL = 400
+"""Characters of what a child wrote to stderr that are kept as a reason."""
+_LONGEST = 1 << 20
 
 
-def main(descriptor: int, parent: int) -> None:
-    """Serve until the other end hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    confine.die_with_parent(parent)
-    control = socket.socket(fileno=descriptor)
-    import torch
+class ForkServer:
+    """Starts children; use it in ``with``."""
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    def __init__(self, fork: bool = CAN_FORK) -> None:
+        self._fork = fork
+        self._imports: list[str] = []
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._child: Process | None = None
+
+    def __enter__(self) -> ForkServer:
+        if self._fork:
+            self._launch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self, job: Job) -> Process:
+        """A child at work on ``job``; the one before has to have ended."""
+        kills, offset = contain.out_of_memory_kills(), self._log.seek(0, os.SEEK_END)
+        limit = job.memory_limit or contain.available_memory()
+        reading, writing = os.pipe()
+        try:
+            order = {"job": job.to_json(), "limit": limit, "imports": self._imports}
+            starting = self._fork_one if self._fork else self._spawn_one
+            pid, status = starting(json.dumps(order).encode(), writing)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+
+        def ending() -> Ending:
+            code = status()
+            now = contain.out_of_memory_kills()
+            return Ending(code, self._said(offset), None if kills is None or now is None else now - kills)
+
+        self._child = Process(pid, reading, ending)
+        return self._child
+
+    def remember(self, imports: list[str]) -> None:
+        """Have the server import these before it forks again."""
+        self._imports = imports
+
+    def close(self) -> None:
+        """End the server and whatever child there is."""
+        if self._child is not None:
+            self._child.kill()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+        self._log.close()
+
+    def _launch(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST)
+        self._server = self._python("serve", theirs.fileno())
+        theirs.close()
+        self._control = ours
+
+    def _python(self, what: str, descriptor: int) -> subprocess.Popen[bytes]:
+        """A Python of our own version at work in :func:`main`, its own session so that Ctrl-C is ours alone."""
+        return subprocess.Popen(
+            [sys.executable, "-c", f"from dpbench.forkserver import main; main({what!r}, {descriptor}, {os.getpid()})"],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=(descriptor,),
+            start_new_session=True,
+            # Threads of an imported OpenBLAS would not survive the fork; torch brings its own.
+            env={"OPENBLAS_NUM_THREADS": "1", **os.environ} if what == "serve" else None,
+        )
+
+    def _fork_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
+        if self._server is None or self._server.poll() is not None:
+            self._launch()
+        control = self._control
+        assert control is not None
+        socket.send_fds(control, [order], [writing])
+        self._imports = []
+        if not (answer := control.recv(64)):
+            raise DpbenchError(f"the process that starts workers could not: {self._said(0)}")
+
+        def status() -> int:
+            said = control.recv(64)
+            return os.waitstatus_to_exitcode(int(said)) if said else -signal.SIGKILL
+
+        return int(answer), status
+
+    def _spawn_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
+        reading, ordering = os.pipe()
+        os.set_inheritable(writing, True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", f"from dpbench.forkserver import main; main('work', {writing}, {os.getpid()})"],
+            stdin=reading,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=(writing,),
+            start_new_session=True,
+        )
+        os.close(reading)
+        with os.fdopen(ordering, "wb") as pipe:
+            pipe.write(order)
+        return child.pid, child.wait
+
+    def _said(self, offset: int) -> str:
+        """The last of what was written to stderr since ``offset``."""
+        self._log.seek(offset)
+        text = " ".join(self._log.read().decode(errors="replace").split())
+        return text if len(text) <= _TAIL else "..." + text[-_TAIL:]
+
+
+def main(what: str, descriptor: int, parent: int) -> None:
+    """Be the server, or where there is none a single worker."""
+    contain.die_with(parent)
+    if what == "serve":
+        serve(socket.socket(fileno=descriptor))
+    else:
+        order = json.loads(sys.stdin.buffer.read())
+        _work(from_json(order["job"]), order["limit"], descriptor)
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a child for every order that comes in, one at a time, and tell its pid and then its status."""
+    import dpbench.worker  # noqa: F401
+
     while True:
-        text, descriptors, _, _ = socket.recv_fds(control, MAX_JOB, 2)
-        if not text:
+        order, descriptors, _, _ = socket.recv_fds(control, _LONGEST, 1)
+        if not order:
             return
-        job = json.loads(text)
-        for module in job.pop("modules", ()):
-            _load(module)
-        messages, output = descriptors
-        if not FORKS:
-            control.send(json.dumps({"pid": os.getpid()}).encode())
-            control.close()
-            os.setpgid(0, 0)
-            _work(job, messages, output, threads)
+        asked = json.loads(order)
+        for name in asked["imports"]:
+            with suppress(Exception):
+                importlib.import_module(name)
+        gc.collect()
+        gc.freeze()
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             control.close()
-            _become_worker(job, os.getppid())
-            _work(job, messages, output, threads)
-        os.close(messages)
-        os.close(output)
-        control.send(json.dumps({"pid": pid}).encode())
-        _, status = os.waitpid(pid, 0)
-        control.send(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode())
+            os.setsid()
+            contain.die_with(parent)
+            contain.be_first_to_be_killed()
+            _work(from_json(asked["job"]), asked["limit"], descriptors[0])
+        os.close(descriptors[0])
+        control.send(str(pid).encode())
+        control.send(str(os.waitpid(pid, 0)[1]).encode())
 
 
-def _load(module: str) -> None:
-    """Load what the jobs will need; whoever needs it and has it not says so there."""
+def _work(job: Job, limit: int, descriptor: int) -> None:
+    """Work in this process, write what is told to ``descriptor``, and end it."""
+    from dpbench.worker import work
+
+    if job.workload.device == "cpu":
+        contain.limit_memory(limit)
+    status = 1
     try:
-        importlib.import_module(module)
-    except Exception:
-        return
-
-
-def _become_worker(job: dict[str, Any], server: int) -> None:
-    os.setpgid(0, 0)
-    confine.die_with_parent(server)
-    confine.die_first()
-    if (limit := job.get("memory_limit")) is not None:
-        confine.limit_memory(limit)
-
-
-def _work(job: dict[str, Any], messages: int, output: int, threads: int) -> None:
-    """Run the job and end the process, without the clean-up of a process that it is a copy of."""
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    code = 1
-    try:
-        from dpbench.worker import work
-
-        work(job, messages, threads)
-        code = 0
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
+        with os.fdopen(descriptor, "wb", buffering=0) as pipe:
+            work(job, lambda message: _write(pipe.fileno(), message))
+        status = 0
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(status)
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+def _write(descriptor: int, message: object) -> None:
+    rest = memoryview(json.dumps(message).encode() + b"\n")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -8,14 +8,12 @@ from typing import Any
 from torch import Tensor
 
 from dpbench.errors import Refused
-from dpbench.tap import Tap
 
-_TAP: Any = Tap._backward_cls
 _REMEDY = "Write that part with torch functions in Python, or freeze the parameter (requires_grad_(False))."
 
 
-def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any]) -> list[Any]:
-    """All taps that the losses depend on, after proving that parameters are reached in no other way.
+def reachable(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any]) -> set[Any]:
+    """All nodes that the losses depend on, after proving that parameters are reached in no other way.
 
     ``names`` maps ids of trainable parameters to their names; ``boundary`` holds the nodes through
     which recorded uses read their parameters, beyond which nothing is looked at. Parameters inside
@@ -24,7 +22,6 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
     Raises:
         Refused: naming the parameter and the function that reads it unseen.
     """
-    taps: list[Any] = []
     seen: set[Any] = set()
     stack: list[tuple[Any, Any]] = [(losses.grad_fn, None)]
     while stack:
@@ -32,9 +29,7 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
         if node is None or node in seen or node in boundary:
             continue
         seen.add(node)
-        if isinstance(node, _TAP):
-            taps.append(node)
-        elif (variable := getattr(node, "variable", None)) is not None:
+        if (variable := getattr(node, "variable", None)) is not None:
             if (name := names.get(id(variable))) is not None:
                 raise Refused(
                     f"parameter {name} is used by {_readable(child)} where no per-sample gradient can be "
@@ -47,7 +42,7 @@ def reachable_taps(losses: Tensor, names: Mapping[int, str], boundary: Collectio
                 "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
             )
         stack.extend((parent, node) for parent, _ in node.next_functions)
-    return taps
+    return seen
 
 
 def _readable(node: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
@@ -11,11 +12,12 @@ from torch.utils import _pytree as pytree
 
 from dpbench.derived import Derived, Key
 from dpbench.layout import Layout
-from dpbench.ops import FAMILY_OF
+from dpbench.ops import FAMILY_OF, Family
 from dpbench.ops.call import bind
+from dpbench.ops.elementwise import SPREADING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedCall:
     """One call that reads parameters: a use where its outputs hold examples, else a derivation."""
 
@@ -27,11 +29,23 @@ class PlannedCall:
     ndims: tuple[int, ...] = ()
     layouts: Mapping[str | int, Layout] = field(default_factory=dict)
     """Where they lie in each argument: by name where the function has a family, else by place."""
+    first: bool = True
+    """Whether nothing but parameters requires a gradient here: the backward ends there unless anchored."""
 
-    @property
+    @cached_property
     def is_use(self) -> bool:
         """Whether parameters meet the batch here."""
         return bool(self.outs)
+
+    @cached_property
+    def family(self) -> Family | None:
+        """The rule for it; None leaves it to the generic rule."""
+        return FAMILY_OF.get(self.function) if self.outs and self.outs[0] is not None else None
+
+    @cached_property
+    def spreads(self) -> bool:
+        """Whether it may be given parameters that were expanded over the batch."""
+        return self.function in SPREADING and self.outs[0] is not None
 
 
 @dataclass(slots=True)
@@ -47,7 +61,7 @@ class Plan:
         if number >= len(self.calls):
             return None
         planned = self.calls[number]
-        fits = planned.function == function and planned.operands == tuple(derived.key for derived in read)
+        fits = planned.function == function and planned.operands == tuple([derived.key for derived in read])
         return planned if fits else None
 
 
@@ -78,14 +92,12 @@ def replaced(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with some tensors replaced, looking one level into lists."""
 
-    def one(value: Any) -> Any:
-        if id(value) in by_id:
-            return by_id[id(value)]
+    new = []
+    for value in args:
         if type(value) in (list, tuple):
-            return type(value)(by_id.get(id(item), item) for item in value)
-        return value
-
-    return tuple(one(value) for value in args), {name: one(value) for name, value in kwargs.items()}
+            value = type(value)([by_id.get(id(item), item) for item in value])
+        new.append(by_id.get(id(value), value))
+    return tuple(new), {name: replaced((value,), {}, by_id)[0][0] for name, value in kwargs.items()}
 
 
 def tensors(result: Any) -> list[Tensor]:

@@ -162,6 +162,7 @@ class _Listener(TorchFunctionMode):
                     self._known[id(out)] = derive((number, i), func, args, read, out)
             return result
         heard.ndims = tuple(t.ndim for t in outs)
+        heard.first = not any(t.requires_grad for t in inputs.values() if id(t) not in self._known)
         if isinstance(result, Tensor) and result._is_view():
             # An in-place operation on a view would lose its hook.
             result = torch.ops.aten._unsafe_view.default(result, result.shape)
@@ -219,12 +220,13 @@ class _Heard:
     outs: list[_Grown | None] = field(default_factory=list)
     ndims: tuple[int, ...] = ()
     inputs: dict[str | int, _Grown] = field(default_factory=dict)
+    first: bool = True
 
     def planned(self) -> PlannedCall:
         outs = tuple(None if grown is None else self._layout(grown, None) for grown in self.outs)
         main = next((layout for layout in outs if layout is not None), None)
         layouts = {key: self._layout(grown, main) for key, grown in self.inputs.items()}
-        return PlannedCall(self.function, self.operands, outs, self.ndims, layouts)
+        return PlannedCall(self.function, self.operands, outs, self.ndims, layouts, self.first)
 
     def _layout(self, grown: _Grown, output: Layout | None) -> Layout:
         candidates = grown.candidates()

@@ -13,7 +13,6 @@ from torch.utils import _pytree as pytree
 from dpbench.derived import Derived
 from dpbench.facts import Facts
 from dpbench.layout import Layout
-from dpbench.ops import FAMILY_OF
 from dpbench.ops.call import Call, bind
 from dpbench.ops.generic import Function
 from dpbench.ops.use import Use
@@ -27,19 +26,18 @@ def rule(
     planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], known: Mapping[int, Derived], batch: int
 ) -> tuple[list[Use], Function | None]:
     """The uses in a call by its family's rule; by the generic rule where there is none."""
-    family = FAMILY_OF.get(planned.function)
-    if family is not None and planned.outs[0] is not None:
+    family = planned.family
+    if family is not None:
         arguments = bind(family.signature, args, kwargs)
-        parameters = {name for name, value in arguments.items() if id(value) in known}
-        uses = family.uses(Call(planned.function, arguments, batch, parameters, planned.layouts))
+        uses = family.uses(Call(planned.function, arguments, batch, known, planned.layouts))
         if uses is not None:
             return uses, None
     flat, spec = pytree.tree_flatten((args, kwargs))
     inputs = leaves(planned.function, args, kwargs)
     by_id = {id(inputs[key]): layout for key, layout in planned.layouts.items()}
     layouts = {i: by_id[id(leaf)] for i, leaf in enumerate(flat) if id(leaf) in by_id}
-    parameters_at = [i for i, leaf in enumerate(flat) if id(leaf) in known]
-    function = Function(planned.function, flat, spec, parameters_at, layouts, planned.outs, batch)
+    parameters = [i for i, leaf in enumerate(flat) if id(leaf) in known]
+    function = Function(planned.function, flat, spec, parameters, layouts, planned.outs, batch)
     return function.uses(), function
 
 
@@ -80,7 +78,9 @@ class Site:
                 yield root, use.facts(ds)
 
     def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
-        """Called by the tap, once, with the gradients of the call's outputs."""
+        """Take the gradients of the call's outputs, at the first backward; a second one passes by."""
+        if not self._uses or all(d is None for d in ds):
+            return
         if self._function is not None:
             self._function.arrived(ds)
         value, layout = next((d, out) for d, out in zip(ds, self._outs, strict=True) if d is not None)

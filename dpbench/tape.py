@@ -24,9 +24,9 @@ from dpbench.derived import Derived, derive, direct
 from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term
-from dpbench.graph import reachable_taps
+from dpbench.graph import reachable
 from dpbench.layout import Layout
-from dpbench.ops.elementwise import SPREADING, aligned, can_spread, once
+from dpbench.ops.elementwise import aligned, can_spread, once
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Given
 from dpbench.plan import Plan, PlannedCall, operands, replaced, tensors
@@ -50,7 +50,7 @@ class Tape(TorchFunctionMode):
         self._batch, self._plan, self._attached = batch, plan, attached
         self._known = direct(parameters)
         self._read_calls = 0
-        self._sites: list[Site] = []
+        self._sites: dict[Any, Site] = {}
         self._boundary: set[Any] = set()
         self._waiting: dict[str, int] = {}
         self._arrived: dict[str, list[Term]] = {}
@@ -98,7 +98,7 @@ class Tape(TorchFunctionMode):
 
     def _use(self, planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], read: list[Derived]) -> Any:
         func, out, ndim = planned.function, planned.outs[0], planned.ndims[0]
-        if out is not None and func in SPREADING and all(can_spread(d.tensor, out, ndim) for d in read):
+        if planned.spreads and out is not None and all(can_spread(d.tensor, out, ndim) for d in read):
             args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
             return func(*once(func, args, out.axis), **kwargs)
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
@@ -114,12 +114,25 @@ class Tape(TorchFunctionMode):
             outs = [value.clone() for value in outs]
         derived = [self._known[id(use.parameter)] for use in uses]
         site = Site(uses, derived, planned.outs, outs[0].shape, self._batch, self._arrive, function)
-        self._sites.append(site)
+        if function is None and not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
+            return self._watch(result, site)
         tapped = Tap.apply(self._anchor, site, *outs)
+        self._sites[tensors(tapped)[0].grad_fn] = site
         if isinstance(result, Tensor):
             return tapped
         fresh = iter(tapped if isinstance(tapped, tuple) else (tapped,))
         return pytree.tree_map_only(Tensor, lambda _: next(fresh), result)
+
+    def _watch(self, result: Tensor, site: Site) -> Tensor:
+        """Catch the output gradient at a node that the backward passes on its way to an anchor anyway."""
+        if result._is_view():
+            # An in-place operation on a view replaces its gradient function, and the hook with it.
+            result = torch.ops.aten._unsafe_view.default(result, result.shape)
+        node, number = result.grad_fn, result.output_nr
+        assert node is not None
+        node.register_prehook(lambda ds: site.deliver((ds[number],)))
+        self._sites[node] = site
+        return result
 
     def _seen(self, derived: Derived) -> Tensor:
         """What a function gets to see of a parameter; in attached mode through a node that marks the use."""
@@ -134,8 +147,9 @@ class Tape(TorchFunctionMode):
         expanded = aligned(self._seen(derived), out, ndim, self._batch)
         given: list[Use] = [Given(derived.tensor)]
         site = Site(given, [derived], (Layout(out.axis),), expanded.shape, self._batch, self._arrive)
-        self._sites.append(site)
-        return out.spread(Tap.apply(self._anchor, site, expanded), self._batch)
+        tapped = Tap.apply(self._anchor, site, expanded)
+        self._sites[tapped.grad_fn] = site
+        return out.spread(tapped, self._batch)
 
     def finish(self, losses: Tensor) -> None:
         """Take the losses of the forward that was recorded; raises if it stopped short of the plan."""
@@ -146,7 +160,7 @@ class Tape(TorchFunctionMode):
     def facts(self) -> dict[str, Facts]:
         """The sizes of every parameter's uses, before any backward; T is added up over uses."""
         found: dict[str, list[Facts]] = {}
-        for site in self._sites:
+        for site in self._sites.values():
             for root, facts in site.facts():
                 found.setdefault(root, []).append(facts)
         return {root: added(facts) for root, facts in found.items()}
@@ -167,8 +181,8 @@ class Tape(TorchFunctionMode):
             return
         names = {id(p): name for name, p in self.parameters.items()}
         inputs = [self._anchor, *(self.parameters[name] for name in wasted)]
-        for node in reachable_taps(losses, names, self._boundary):
-            for derived in node.site.derived:
+        for node in reachable(losses, names, self._boundary) & self._sites.keys():
+            for derived in self._sites[node].derived:
                 # A wasted 2b runs through the graph of a derived parameter, which its pull-back needs again.
                 retain_graph = retain_graph or (len(inputs) > 1 and not derived.direct)
                 for root in derived.roots:
@@ -208,7 +222,7 @@ class Tape(TorchFunctionMode):
     def close(self) -> None:
         """Let go of everything: the graph holds the taps' sites, which hold the tape."""
         self.losses, self._visit = None, None
-        for site in self._sites:
+        for site in self._sites.values():
             site.close()
         for held in (self._sites, self._known, self._boundary, self._arrived, self._waiting):
             held.clear()

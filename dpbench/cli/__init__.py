@@ -1,1 +1,56 @@
-"""TODO-describe."""
+"""The command ``dpbench``: one file for each of its commands, which parses, calls and prints."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from dpbench.cli.list import list_
+from dpbench.cli.run import run
+from dpbench.cli.show import show
+from dpbench.cli.table import table
+from dpbench.errors import DpbenchError
+
+app = typer.Typer(
+    name="dpbench",
+    help="Benchmark implementations of the DP-SGD gradient: is it right, how fast is it, what memory does it need?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run)
+app.command("list")(list_)
+app.command("show")(show)
+app.command("table")(table)
+
+INTERRUPTED = 130
+
+
+@app.callback(invoke_without_command=True)
+def version_option(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
+) -> None:
+    """Benchmark implementations of the DP-SGD gradient: is it right, how fast is it, what memory does it need?"""
+    if version:
+        from importlib.metadata import version as of
+
+        typer.echo(f"dpbench {of('dpsgd-bench')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; a mistake of the user's is one message and no traceback."""
+    try:
+        app()
+    except DpbenchError as error:
+        print(f"dpbench: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("dpbench: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output (head, less) has gone; the end of the process would complain again.
+        sys.stdout = None  # type: ignore[assignment]
+        sys.exit(0)

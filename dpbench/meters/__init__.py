@@ -1,1 +1,20 @@
-"""TODO-describe."""
+"""Meters: what a step costs in seconds and bytes, one file for each kind of device."""
+
+from __future__ import annotations
+
+import torch
+
+from dpbench.meters.meter import Action, Meter
+
+__all__ = ["Action", "Meter", "meter_for"]
+
+
+def meter_for(device: torch.device) -> Meter:
+    """The meter of a device."""
+    if device.type == "cuda":
+        from dpbench.meters.cuda import CudaMeter
+
+        return CudaMeter(device)
+    from dpbench.meters.cpu import CpuMeter
+
+    return CpuMeter()

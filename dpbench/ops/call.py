@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,19 +18,19 @@ from dpbench.layout import Layout
 class Call:
     """A function, its arguments by name, and what the probe found out about them.
 
-    ``parameters``: the names of the arguments that are trainable parameters, or derived from one
-    without the batch. ``layouts``: where the examples lie, for each argument that holds examples.
+    ``known`` holds the ids of trainable parameters and of what is derived from them without the
+    batch. ``layouts``: where the examples lie, for each argument that holds examples.
     """
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
     batch: int
-    parameters: Collection[str]
+    known: Container[int]
     layouts: Mapping[Any, Layout]
 
     def is_parameter(self, name: str) -> bool:
         """Whether the argument is to be differentiated for each example."""
-        return name in self.parameters
+        return id(self.arguments[name]) in self.known
 
     def batch_first(self, name: str) -> Tensor:
         """The argument with the examples on axis 0."""
@@ -50,7 +50,11 @@ def bind(signature: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> di
     ``inspect.Signature.bind`` does the same at ten times the cost, on every layer of every step.
     """
     names, defaults = _signature(signature)
-    return {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+    arguments = defaults.copy()
+    arguments.update(zip(names, args, strict=False))
+    if kwargs:
+        arguments.update(kwargs)
+    return arguments
 
 
 @cache

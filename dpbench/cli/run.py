@@ -1,0 +1,122 @@
+"""``dpbench run``: measure a suite, or what the options say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpbench.cli.watch import Watch, watch
+from dpbench.errors import DpbenchError
+from dpbench.records import Cell, Outcome, Record
+from dpbench.sweep import Started, asked, cells_of, resumed, sweep
+
+FAILURES = 3
+"""Exit code if a cell failed, was wrong or timed out."""
+
+List = list[str] | None
+
+
+def run(
+    suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
+    model: Annotated[List, typer.Option("--model", "-m", help="family:name(option=value,...), or file.py:build.")] = None,
+    batch: Annotated[List, typer.Option("--batch", "-B", help="Physical batch sizes: 16,32,64.")] = None,
+    seq_len: Annotated[List, typer.Option("--seq-len", "--T", help="T, tokens: 64,128.")] = None,
+    image_size: Annotated[List, typer.Option(help="Pixels: 32,64.")] = None,
+    impl: Annotated[List, typer.Option("--impl", "-i", help="Implementations, files of one, patterns, or all.")] = None,
+    layers: Annotated[List, typer.Option(help="Number of layers.")] = None,
+    classes: Annotated[List, typer.Option(help="Number of classes.")] = None,
+    precision: Annotated[List, typer.Option(help="fp32, tf32, bf16, amp-bf16.")] = None,
+    attention: Annotated[List, typer.Option(help="eager, sdpa.")] = None,
+    norm: Annotated[List, typer.Option(help="group: group norm in place of batch norm.")] = None,
+    trainable: Annotated[List, typer.Option(help="all, biases, last-layer, a pattern, or lora:r=8.")] = None,
+    step: Annotated[List, typer.Option(help="gradient: forward, clip, sum; train: noise and optimizer, too.")] = None,
+    optimizer: Annotated[List, typer.Option(help="sgd, adamw; for --step train.")] = None,
+    max_norm: Annotated[List, typer.Option(help="R, the clipping norm.")] = None,
+    clip_function: Annotated[List, typer.Option(help="abadi, automatic, normalize.")] = None,
+    clip_style: Annotated[List, typer.Option(help="flat, per-layer.")] = None,
+    device: Annotated[List, typer.Option("--device", "-d", help="torch's name: cpu, cuda, cuda:1.")] = None,
+    threads: Annotated[List, typer.Option(help="CPU threads.")] = None,
+    seed: Annotated[List, typer.Option(help="Of weights and batch.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Fresh processes that time; 6 or more give intervals.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds of timing per implementation and round.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which a cell is given up.")] = None,
+    select: Annotated[str | None, typer.Option("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One record a line on stdout, and nothing else.")] = False,
+    resume: Annotated[Path | None, typer.Option(help="A results file: measure what is missing from it.")] = None,
+    recheck: Annotated[bool, typer.Option("--recheck", help="Check every gradient anew in every cell.")] = False,
+    results: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("results"),
+) -> None:
+    """Measure a suite, or a sweep given by options: gradients checked first, then memory and speed.
+
+    Exit codes: 0 all measured (refusals and running out of memory are results), 2 a mistake in what
+    was asked, 3 a cell failed, was wrong or timed out, 5 nothing selected, 130 interrupted.
+    """
+    axes = {
+        **{"model": models(model), "implementation": values(impl), "batch": values(batch)},
+        **{"seq_len": values(seq_len), "image_size": values(image_size), "layers": values(layers)},
+        **{"classes": values(classes), "precision": values(precision), "attention": values(attention)},
+        **{"norm": values(norm), "trainable": trainable or None, "step": values(step)},
+        **{"optimizer": values(optimizer), "max_norm": values(max_norm, float), "clip_function": values(clip_function)},
+        **{"clip_style": values(clip_style), "device": values(device), "threads": values(threads), "seed": values(seed)},
+    }
+    times = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout}
+    given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
+    if resume is not None and not given:
+        what, cells = resumed(resume)
+    elif suite is None and axes["model"] is None:
+        raise DpbenchError("nothing to run: give a suite (dpbench run quickstart) or --model and --batch; see --help")
+    else:
+        what = asked(suite, axes, times)
+        cells = cells_of(what, select)
+    if dry_run:
+        print_cells(cells)
+        return
+    command = f"dpbench {shlex.join(sys.argv[1:])}"
+    failed = False
+    with watch(as_json) as shown:
+        events = sweep(
+            what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say
+        )
+        for event in events:
+            if isinstance(event, Started):
+                failed = any(record.outcome.is_failure for record in event.done)
+            elif isinstance(event, Record):
+                failed |= event.outcome.is_failure
+            shown.on(event)
+        shown.end()
+    if failed:
+        raise typer.Exit(FAILURES)
+
+
+def models(given: List) -> List:
+    """Model specifications, separated by commas outside of brackets."""
+    if not given:
+        return None
+    return [part.strip() for text in given for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def values(given: List, kind: type[int] | type[float] = int) -> list[Any] | None:
+    """Values separated by commas, numbers as numbers; what is none stays for the suite to complain of."""
+    if not given:
+        return None
+    return [_number(part.strip(), kind) for text in given for part in text.split(",")]
+
+
+def _number(text: str, kind: type[int] | type[float]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def print_cells(cells: list[Cell]) -> None:
+    """What would be run."""
+    for cell in cells:
+        typer.echo(f"{cell.implementation:22} {cell.workload.label()}")
+    typer.echo(f"{len(cells)} cells", err=True)

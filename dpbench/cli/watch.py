@@ -1,0 +1,160 @@
+"""What is shown while a run goes on: lines, a live table on a terminal, or JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+from dpbench.records import Outcome, Record, Workload, to_json
+from dpbench.reporting import summary
+from dpbench.reporting.numbers import WORDS, significant, size
+from dpbench.results import read
+from dpbench.rows import Row, rows
+from dpbench.runner import Event, Progress
+from dpbench.sweep import Started
+
+
+class Watch(Protocol):
+    """Hears of everything that happens in a run."""
+
+    def say(self, text: str) -> None:
+        """A remark."""
+        ...
+
+    def on(self, event: Started | Event) -> None:
+        """Something happened."""
+        ...
+
+    def end(self) -> None:
+        """The run is over."""
+        ...
+
+
+def watch(as_json: bool) -> AbstractContextManager[Watch]:
+    """The one that fits: JSON where asked for, else a live table on a terminal, else lines."""
+    if as_json:
+        return nullcontext(Json())
+    if sys.stdout.isatty():
+        from dpbench.cli.live import Live
+
+        return Live()
+    return nullcontext(Lines())
+
+
+class Json:
+    """One record a line on stdout; everything else is on stderr."""
+
+    def say(self, text: str) -> None:
+        """On stderr."""
+        print(text, file=sys.stderr)
+
+    def on(self, event: Started | Event) -> None:
+        """A record at once; what was done before, first."""
+        for record in event.done if isinstance(event, Started) else [event]:
+            if isinstance(record, Record):
+                print(to_json(record), flush=True)
+
+    def end(self) -> None:
+        """Nothing more."""
+
+
+class Lines:
+    """Each result as it comes, and the summary at the end."""
+
+    def __init__(self, write: Callable[[str], None] = lambda text: print(text, flush=True)) -> None:
+        self._write = write
+        self._path: Path | None = None
+        self._records: list[Record] = []
+        self._workload: Workload | None = None
+        self._count = self._done = 0
+
+    def say(self, text: str) -> None:
+        """As a line of its own, on stderr."""
+        print(text, file=sys.stderr)
+
+    def on(self, event: Started | Event) -> None:
+        """A heading, or a line for each record."""
+        if isinstance(event, Started):
+            self._path, self._count, self._done = event.path, len(event.cells), len(event.done)
+            self._records = list(event.done)
+            for line in heading(event):
+                self._write(line)
+        elif isinstance(event, Record):
+            self._records.append(event)
+            self._done += 1
+            if event.cell.workload != self._workload:
+                self._workload = event.cell.workload
+                self._write(f"\n{self._workload.label()}")
+            self._write(f"  [{self._done}/{self._count}] {line_of(rows(self._records)[-1])}")
+
+    def end(self) -> None:
+        """The summary, and what to do next."""
+        assert self._path is not None
+        made = rows(read(self._path))
+        self._write("")
+        for line in [*summary.lines(made), *closing(self._path, made)]:
+            self._write(line)
+
+
+def heading(event: Started) -> list[str]:
+    """What is going to be measured, on what."""
+    from dpbench.environment import describe
+
+    workloads = list(dict.fromkeys(cell.workload for cell in event.cells))
+    steps = list(dict.fromkeys(w.step for w in workloads))
+    clips = list(dict.fromkeys((w.max_norm, w.clip_function, w.clip_style) for w in workloads))
+    devices = list(dict.fromkeys((w.device, w.threads) for w in workloads))
+    threads = event.environment["flags"]["threads"]
+    lines = [f"{len(event.cells)} cells on {len(workloads)} workloads -> {event.path}"]
+    if event.done:
+        lines = [f"resuming, {len(event.done)} of {len(event.cells)} done -> {event.path}"]
+    lines.append(describe(dict(event.environment)))
+    lines += [f"device {device}, {threads if given is None else given} threads" for device, given in devices]
+    lines += [f"step: {step_says(step)}" for step in steps]
+    lines += [f"clipping: {formula(*clip)}" for clip in clips]
+    return lines
+
+
+def step_says(step: str) -> str:
+    """The name of a step and what it is."""
+    from dpbench.step import SAYS
+
+    return f"{step} ({SAYS[step]})"
+
+
+def formula(max_norm: float, function: str, style: str) -> str:
+    """The clipping of a workload as a formula."""
+    from dpbench.clipping import Clip
+
+    return str(Clip(max_norm=max_norm, function=function, style=style))
+
+
+def line_of(row: Row) -> str:
+    """One result in one line."""
+    text = f"{row.implementation:22}"
+    if row.outcome is not Outcome.OK:
+        return f"{text} {WORDS[row.outcome]}: {' '.join(row.reason.split())}"
+    figures = [
+        "" if row.examples_per_s is None else f"{significant(row.examples_per_s):>8} examples/s",
+        "" if row.speed_relative is None else f"x{row.speed_relative:.2f}",
+        "" if row.memory is None else f"{size(row.memory):>8}",
+        "" if row.memory_relative is None else f"x{row.memory_relative:.2f}",
+        "" if row.parity_error is None else f"error {row.parity_error:.0e}",
+    ]
+    return f"{text} {'  '.join(f for f in figures if f)}"
+
+
+def closing(path: Path, made: list[Row]) -> list[str]:
+    """Where everything lies, and what one would do next."""
+    from dpbench.reporting import plots
+
+    drawn = plots.draw_all(made, path)
+    lines = ["", f"results  {path}"]
+    lines += [f"plot     {plot}" for plot in drawn if plot.suffix == ".png"]
+    if any(plot.suffix == ".svg" for plot in drawn):
+        lines.append("         (and as .svg)")
+    lines.append("next     dpbench show; dpbench table --value memory --relative-to nonprivate")
+    return lines

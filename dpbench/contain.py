@@ -1,0 +1,89 @@
+"""What keeps a child from outliving its parent or taking the machine's memory with it. Linux has all of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+SHARE = 0.9
+"""Of the memory that is available: what one child may take."""
+
+_IS_GLIBC = platform.libc_ver()[0] == "glibc"
+ALLOCATOR = "glibc, freed memory kept" if _IS_GLIBC else "the system's own"
+"""How the CPU's memory is managed while a round is timed; see :func:`keep_freed_memory`."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_PR_SET_PDEATHSIG = 1
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def die_with(parent: int) -> None:
+    """Be killed when ``parent``, our parent, dies; at once if it is dead already."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def be_first_to_be_killed() -> None:
+    """When memory runs out, the kernel is to take this process and no other."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def limit_memory(more: int) -> None:
+    """Let this process take so many bytes more than it has; beyond, allocations fail.
+
+    RLIMIT_DATA counts private writable memory alone. RLIMIT_AS would count what is only mapped, too,
+    and a torch with CUDA maps many gigabytes that it never touches.
+    """
+    if sys.platform == "linux":
+        has = psutil.Process().memory_info().data
+        resource.setrlimit(resource.RLIMIT_DATA, (has + more, has + more))
+
+
+def keep_freed_memory() -> None:
+    """Have malloc keep what is freed, as a training loop of some hours and every CUDA allocator does.
+
+    By default glibc gives large blocks back to the kernel at once, and each step pays for the same
+    pages again: more for an implementation with large temporaries than for one without.
+    """
+    if _IS_GLIBC:
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def available_memory() -> int:
+    """Bytes that a child may take: a share of what this machine, or this container, has left."""
+    free = psutil.virtual_memory().available
+    with suppress(OSError, ValueError):
+        limit = int((_CGROUP / "memory.max").read_text())
+        free = min(free, limit - int((_CGROUP / "memory.current").read_text()) + _file_cache())
+    return int(SHARE * max(free, 0))
+
+
+def _file_cache() -> int:
+    """Bytes of this container that hold files and are given up when asked for."""
+    lines = (_CGROUP / "memory.stat").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+
+
+def out_of_memory_kills() -> int | None:
+    """Processes that the kernel has killed for want of memory since it started; None if it does not tell."""
+    for path in (_CGROUP / "memory.events", Path("/proc/vmstat")):
+        with suppress(OSError):
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+    return None

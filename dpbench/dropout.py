@@ -1,0 +1,61 @@
+"""Switching dropout off, so that one example at a time and a whole batch compute the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from dpbench.batch import Batch
+from dpbench.interface import Losses
+
+_DROPOUTS = {
+    F.dropout,
+    F.alpha_dropout,
+    F.dropout1d,
+    F.dropout2d,
+    F.dropout3d,
+    F.feature_alpha_dropout,
+    torch.dropout,
+}
+
+
+def without_dropout(model: nn.Module, losses: Losses) -> Losses:
+    """Losses that draw nothing at random; modules that drop (DropPath, too) are put into eval mode."""
+    for module in model.modules():
+        if "drop" in type(module).__name__.lower() or type(module).__name__ == "StochasticDepth":
+            module.eval()
+
+    def certain(model: nn.Module, batch: Batch) -> Tensor:
+        with _NoDropout():
+            return losses(model, batch)
+
+    return certain
+
+
+class _NoDropout(TorchFunctionMode):
+    """Dropout that is called as a function, and inside attention, keeps everything."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _DROPOUTS:
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:
+            args, kwargs = args[:4], {**kwargs, "dropout_p": 0.0, **_after_dropout(args)}
+        if func is F.multi_head_attention_forward:
+            args, kwargs = _replaced(args, kwargs, 10, "dropout_p")
+        return func(*args, **kwargs)
+
+
+def _after_dropout(args: tuple[Any, ...]) -> dict[str, Any]:
+    """``is_causal``, which comes after ``dropout_p``, by its name."""
+    return {"is_causal": args[5]} if len(args) > 5 else {}
+
+
+def _replaced(args: tuple[Any, ...], kwargs: dict[str, Any], at: int, name: str) -> tuple[Any, dict[str, Any]]:
+    if len(args) > at:
+        return (*args[:at], 0.0, *args[at + 1 :]), kwargs
+    return args, {**kwargs, name: 0.0}

@@ -1,0 +1,154 @@
+"""The check of a gradient against the explicit loop over the examples, before anything is timed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from dpbench.batch import Batch, size
+from dpbench.clipping import Clip
+from dpbench.double import double
+from dpbench.dropout import without_dropout
+from dpbench.errors import DpbenchError
+from dpbench.interface import Losses, Output, load, prepare, trainable
+from dpbench.records import Parity
+from dpbench.reference import per_example
+from dpbench.suite import BASELINE
+
+TOLERANCE = 1e-8
+"""Of the check in float64."""
+TIMES_LOOP = 10
+"""Of the check in the native precision: so many times the loop's own error."""
+EXAMPLES = 3
+"""Enough to tell one from another, two of three clipped or not at the median norm."""
+_NO_CLIPPING = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came out for one implementation."""
+
+    parity: Parity
+    coverage: float
+    """Parameters that got a gradient / parameters that were asked to be trained."""
+
+
+class Oracle:
+    """A small problem with its true answer; :meth:`check` holds an implementation against it.
+
+    In float64 it works on a copy. Otherwise (``native``) it works on the model as it is, and allows
+    ten times the error of the loop itself: how far the loop moves when every example is computed
+    beside a copy of itself, which changes nothing but the rounding.
+    """
+
+    def __init__(self, model: nn.Module, losses: Losses, batch: Batch, clip: Clip, native: bool = False) -> None:
+        losses = without_dropout(model, losses)
+        if native:
+            self._model, self._losses, self._batch = model, losses, batch
+        else:
+            self._model, self._losses, self._batch = double(model, losses, batch)
+        dtype = next(self._model.parameters()).dtype
+        self._precision, self._epsilon = str(dtype).removeprefix("torch."), torch.finfo(dtype).eps
+        self._plain = self._loop(Clip(max_norm=_NO_CLIPPING))
+        self.clip = at_median(clip, self._plain.norms)
+        self._clipped = self._loop(self.clip)
+        self.tolerance = TOLERANCE
+        if native:
+            moved = per_example(self._model, beside_itself(self._losses), self._batch, self.clip)
+            own = difference(moved, self._clipped, self._epsilon)[0]
+            self.tolerance = TIMES_LOOP * max(own, self._epsilon)
+
+    def _loop(self, clip: Clip) -> Output:
+        return per_example(self._model, self._losses, self._batch, clip)
+
+    def check(self, name: str) -> Checked:
+        """Run implementation ``name`` on a copy of the model and compare.
+
+        An implementation that gives no norms has clipped nothing and is right only if it says that it
+        is not private; then its gradient is to be the plain sum.
+        """
+        model = copy.deepcopy(self._model)
+        asked = trainable(model)
+        step = prepare(name, model, self._losses, self.clip)
+        try:
+            out = step(self._batch)
+        finally:
+            step.close()
+        given = sum(asked[n].numel() for n in out.grads if n in asked)
+        coverage = given / sum(p.numel() for p in asked.values())
+        true = self._plain if out.norms is None else self._clipped
+        if out.norms is None and is_private(name):
+            return self._checked(float("inf"), "norms (it gave none)", coverage)
+        return self._checked(*difference(out, true, self._epsilon), coverage)
+
+    def _checked(self, error: float, worst: str, coverage: float) -> Checked:
+        passed = isfinite(error) and error <= self.tolerance
+        return Checked(Parity(passed, error, self.tolerance, self._precision, worst), coverage)
+
+
+def is_private(name: str) -> bool:
+    """Whether an implementation clips: all but the baseline, and those that say ``PRIVATE = False``."""
+    return name != BASELINE and bool(getattr(load(name), "PRIVATE", True))
+
+
+def at_median(clip: Clip, norms: Tensor | None) -> Clip:
+    """The same clipping with R at the median norm, so that some examples are clipped and some are not."""
+    assert norms is not None
+    flat = norms if norms.ndim == 1 else norms * sqrt(norms.shape[1])
+    middle = float(flat.flatten().double().median())
+    if not isfinite(middle) or middle <= 0:
+        raise DpbenchError(
+            f"the norms of the examples' gradients are {[f'{v:g}' for v in flat.flatten().tolist()[:3]]} in the check; "
+            "expected positive, finite numbers. Look at the losses and at the initial weights."
+        )
+    return Clip(max_norm=middle, function=clip.function, style=clip.style, stability=clip.stability)
+
+
+def beside_itself(losses: Losses) -> Losses:
+    """The same losses, of every example computed twice in one batch and averaged."""
+
+    def twice(model: nn.Module, batch: Batch) -> Tensor:
+        both: Any = pytree.tree_map_only(Tensor, lambda t: torch.cat([t, t]), batch)
+        first, second = losses(model, both).split(size(batch))
+        return (first + second) / 2
+
+    return twice
+
+
+def difference(got: Output, true: Output, epsilon: float) -> tuple[float, str]:
+    """The largest relative error over the norms and the parameters' sums, and where it is.
+
+    The error of a parameter is ``||g - h|| / ||h||``; where the true gradient h is zero but for
+    rounding, it is relative to the whole gradient.
+    """
+    overall = _length(true.grads)
+    zero = 1e3 * epsilon * overall
+    worst, where = 0.0, ""
+    if got.norms is not None and true.norms is not None:
+        worst, where = _relative(got.norms, true.norms, float(true.norms.double().norm())), "norms"
+    for name, h in true.grads.items():
+        if name not in got.grads:
+            return float("inf"), f"{name} (it got no gradient)"
+        length = float(h.double().norm())
+        error = _relative(got.grads[name], h, length if length > zero else overall)
+        if not error <= worst:
+            worst, where = error, name
+    return worst, where
+
+
+def _relative(got: Tensor, true: Tensor, scale: float) -> float:
+    if got.shape != true.shape:
+        return float("inf")
+    distance = float((got.double() - true.double()).norm())
+    return distance / scale if scale else (0.0 if distance == 0 else float("inf"))
+
+
+def _length(grads: Mapping[str, Tensor]) -> float:
+    return sqrt(sum(float(g.double().pow(2).sum()) for g in grads.values()))

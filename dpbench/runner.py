@@ -1,0 +1,194 @@
+"""The order of a run: for each workload the gradients are checked, then memory is taken, then rounds timed.
+
+Everything happens in children. What raises, crashes, is killed, or takes too long is recorded as the
+outcome of the implementation that was at work, and the others go on without it. No torch here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from dpbench.child import Launcher
+from dpbench.job import Job
+from dpbench.paritycache import Checked, ParityCache
+from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, decode
+from dpbench.suite import group
+from dpbench.supervise import Ended, Finding, Patience, supervise
+
+Verdict = tuple[Outcome, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run is."""
+
+    workload: Workload
+    implementation: str | None
+    """Who is at work; None while the model is built."""
+    phase: str
+    """``gradient``, ``memory`` or ``round 2 of 3``."""
+    done: float
+    """Part of the run that is behind, 0 to 1."""
+
+
+Event = Progress | Record
+
+
+@dataclass(slots=True, kw_only=True)
+class Runner:
+    """How cells are measured, and what is written into each record."""
+
+    launcher: Launcher
+    rounds: int = 3
+    budget_s: float = 1.0
+    timeout_s: float = 600.0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Hash of the source of each implementation."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    checked: ParityCache = field(default_factory=lambda: ParityCache({}))
+    """Gradients that need no further check."""
+
+    def run(self, cells: Sequence[Cell]) -> Iterator[Event]:
+        """Measure the cells; each record as soon as it is known, and what is being done in between."""
+        groups = group(cells)
+        for i, (workload, members) in enumerate(groups.items()):
+            names = [c.implementation for c in members]
+            yield from _Group(self, workload, names, i / len(groups), 1 / len(groups)).run()
+
+
+class _Group:
+    """The cells of one workload on their way."""
+
+    def __init__(self, runner: Runner, workload: Workload, names: list[str], start: float, share: float) -> None:
+        self._runner, self._workload = runner, workload
+        self._alive = list(names)
+        self._start, self._share = start, share
+        self._units, self._done = len(names) * (2 + runner.rounds), 0
+        self._patience = Patience(runner.timeout_s)
+        self._parity: dict[str, Checked] = {}
+        self._memory: dict[str, dict[str, float]] = {}
+        self._rounds: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
+        self._facts: dict[str, Any] = {}
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def run(self) -> Iterator[Event]:
+        """All three parts."""
+        yield from self._check()
+        for name in list(self._alive):
+            job = Job(kind="memory", workload=self._workload, implementations=(name,))
+            results, ended = yield from self._child(job, "memory")
+            if name in results:
+                self._memory[name] = results[name]["memory"]
+            yield from self._settle(ended)
+            self._done += 1
+        for r in range(self._runner.rounds):
+            yield from self._round(r)
+        for name in list(self._alive):
+            yield self._finish(name, Outcome.OK, "")
+
+    def _check(self) -> Iterator[Event]:
+        """Who was checked before is not checked again; who has no memory for it in float64, in his own precision."""
+        left = []
+        for name in list(self._alive):
+            known = self._runner.checked.get(self._workload, name)
+            if known is None:
+                left.append(name)
+            else:
+                self._parity[name] = known
+                yield from self._judge(name)
+        for native in (False, True):
+            ended: dict[str, Verdict] = {}
+            while left:
+                job = Job(kind="parity", workload=self._workload, implementations=tuple(left), native=native)
+                results, stopped = yield from self._child(job, "gradient")
+                for name, values in results.items():
+                    self._parity[name] = decode(Parity, values["parity"], "parity"), values["coverage"]
+                    self._runner.checked.put(self._workload, name, self._parity[name])
+                    yield from self._judge(name)
+                ended |= stopped
+                left = [n for n in left if n not in results and n not in ended]
+            if not native:
+                left = [n for n, (outcome, _) in ended.items() if outcome is Outcome.OUT_OF_MEMORY]
+                ended = {n: v for n, v in ended.items() if n not in left}
+            yield from self._settle(ended)
+        self._done = self._units // (2 + self._runner.rounds)
+
+    def _judge(self, name: str) -> Iterator[Event]:
+        parity, _ = self._parity[name]
+        if not parity.passed:
+            reason = (
+                f"{parity.worst} differs from the per-example loop's by {parity.error:.2g} "
+                f"(at most {parity.tolerance:.2g}, in {parity.precision})"
+            )
+            yield from self._settle({name: (Outcome.WRONG, reason)})
+
+    def _round(self, number: int) -> Iterator[Event]:
+        """One round of those who are left; begun anew without whoever does not get through it."""
+        while self._alive:
+            job = Job(
+                kind="round",
+                workload=self._workload,
+                implementations=tuple(self._alive),
+                seed=number,
+                budget_s=self._runner.budget_s,
+            )
+            results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
+            yield from self._settle(ended)
+            if not ended:
+                for name, values in results.items():
+                    self._rounds[name].append(tuple(values["seconds"]))
+                break
+        self._done += self._units // (2 + self._runner.rounds)
+
+    def _child(
+        self, job: Job, phase: str
+    ) -> Generator[Event, None, tuple[dict[str, dict[str, Any]], dict[str, Verdict]]]:
+        """What one child found, and who ended otherwise; where nobody was at work yet, all of them."""
+        found: dict[str, dict[str, Any]] = {}
+        ended: dict[str, Verdict] = {}
+        yield self._progress(None, phase)
+        for seen in supervise(self._runner.launcher, job, self._patience):
+            match seen:
+                case str():
+                    yield self._progress(seen, phase)
+                case Finding(name, values):
+                    found[name] = values
+                case Ended(name, outcome, reason):
+                    who = job.implementations if name is None else (name,)
+                    ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
+                case _:
+                    self._facts = seen
+        return found, ended
+
+    def _settle(self, ended: Mapping[str, Verdict]) -> Iterator[Record]:
+        for name, (outcome, reason) in ended.items():
+            if name in self._alive:
+                yield self._finish(name, outcome, reason)
+
+    def _finish(self, name: str, outcome: Outcome, reason: str) -> Record:
+        self._alive.remove(name)
+        metrics = {key: Metric("bytes", ((value,),)) for key, value in self._memory.get(name, {}).items()}
+        if outcome is Outcome.OK:
+            metrics["step_seconds"] = Metric("s", tuple(self._rounds[name]))
+        parity, coverage = self._parity.get(name, (None, None))
+        return Record(
+            cell=Cell(name, self._workload),
+            outcome=outcome,
+            reason=reason,
+            metrics=metrics,
+            parity=parity,
+            coverage=coverage,
+            facts=self._facts,
+            environment=dict(self._runner.environment),
+            source=self._runner.sources.get(name, ""),
+            command=self._runner.command,
+            started=self._started,
+        )
+
+    def _progress(self, name: str | None, phase: str) -> Progress:
+        done = self._start + self._share * min(self._done / max(self._units, 1), 1.0)
+        return Progress(self._workload, name, phase, done)

@@ -1,0 +1,56 @@
+"""What one step of a benchmark is: the gradient alone, or all of a training step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.optim import SGD, AdamW, Optimizer
+
+from dpbench.batch import Batch, size
+from dpbench.clipping import Clip
+from dpbench.errors import unknown
+from dpbench.interface import Output, Step
+from dpbench.privatize import privatize
+
+OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], Optimizer]] = {
+    "sgd": lambda parameters: SGD(parameters, lr=LEARNING_RATE),
+    "adamw": lambda parameters: AdamW(parameters, lr=LEARNING_RATE),
+}
+
+LEARNING_RATE = 1e-6
+"""Small: a step costs the same at any rate, and the weights stay those whose gradient was checked."""
+
+NOISE_MULTIPLIER = 1.0
+
+SAYS = {
+    "gradient": "forward, clip, sum",
+    "train": "forward, clip, sum, noise, division by the batch size, optimizer",
+}
+"""What the header of a run says is timed."""
+
+
+class Training:
+    """The step of an implementation, and then noise, division by B and the optimizer.
+
+    ``private`` False leaves the noise out, as non-private training does.
+    """
+
+    def __init__(
+        self, model: nn.Module, step: Step, clip: Clip, optimizer: str, *, private: bool, seed: int = 0
+    ) -> None:
+        if optimizer not in OPTIMIZERS:
+            raise unknown("optimizer", optimizer, OPTIMIZERS)
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        self._model, self._step, self._clip = model, step, clip
+        self._optimizer = OPTIMIZERS[optimizer](parameters)
+        self._generator = torch.Generator(parameters[0].device).manual_seed(seed)
+        self._noise = NOISE_MULTIPLIER if private else 0.0
+
+    def __call__(self, batch: Batch) -> Output:
+        """One whole training step."""
+        out = self._step(batch)
+        privatize(self._model, out, self._noise, size(batch), self._generator, clip=self._clip)
+        self._optimizer.step()
+        return out

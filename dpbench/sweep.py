@@ -1,0 +1,136 @@
+"""One run, from what is asked for to the results file: cells, checks before anything is written, measuring."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from dpbench import store
+from dpbench.errors import DpbenchError
+from dpbench.forkserver import ForkServer
+from dpbench.job import Job
+from dpbench.paritycache import ParityCache
+from dpbench.records import Cell, Record, Workload
+from dpbench.runner import Event, Runner
+from dpbench.selection import select
+from dpbench.suite import BASELINE, Suite, from_options, group, load, spell_option
+from dpbench.suitefile import validate
+from dpbench.supervise import Ended, Patience, supervise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The first event of a run: what is going to be done, and where it is written."""
+
+    path: Path
+    cells: tuple[Cell, ...]
+    done: tuple[Record, ...]
+    """Records of an earlier run that is resumed."""
+    environment: Mapping[str, Any]
+
+
+def asked(suite: str | Path | None, axes: Mapping[str, Any], times: Mapping[str, float | None]) -> Suite:
+    """A suite, its axes and times replaced by those that are given, or one made of the axes alone.
+
+    ``times``: rounds, budget_s and timeout_s; None stands for what was not given.
+    """
+    given: dict[str, Any] = {k: v for k, v in times.items() if v is not None}
+    if suite is None:
+        return from_options(axes, title="run", **given)
+    validate({"axes": {"model": "any", "batch": 1}, **given}, "options", spell_option)
+    return replace(load(suite).override(axes), **given)
+
+
+def names() -> list[str]:
+    """The implementations that are installed, the baseline first; nothing is loaded for that."""
+    from dpbench.reporting.palette import order
+
+    return order({point.name for point in entry_points(group="dpbench.implementations")})
+
+
+def cells_of(suite: Suite, expression: str | None = None) -> list[Cell]:
+    """The cells of a suite that ``expression`` selects, and the baseline of each of their workloads."""
+    cells = suite.cells(names())
+    if expression:
+        cells = select(cells, expression)
+    chosen = []
+    for workload, members in group(cells).items():
+        chosen += [Cell(n, workload) for n in dict.fromkeys([BASELINE, *(c.implementation for c in members)])]
+    return chosen
+
+
+def sweep(
+    suite: Suite,
+    cells: Sequence[Cell],
+    *,
+    command: str = "",
+    directory: Path | str = store.DIRECTORY,
+    resume: Path | str | None = None,
+    recheck: bool = False,
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
+) -> Iterator[Started | Event]:
+    """Measure ``cells``; :class:`Started` comes first, and each record is on the disk when it is given.
+
+    Raises:
+        DpbenchError: for whatever can be known to be wrong before; then nothing is written.
+    """
+    from dpbench.environment import environment
+    from dpbench.interface import source_hash
+
+    with ForkServer() as server:
+        sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}
+        check(server, cells, suite.timeout_s)
+        settings = {"rounds": suite.rounds, "budget_s": suite.budget_s, "timeout_s": suite.timeout_s}
+        where = {**environment(), "settings": settings}
+        if resume is None:
+            writer = store.create(suite.name, cells, where, command, directory)
+        else:
+            writer = store.open_for_resume(resume, cells, where, sources, say)
+        with writer:
+            done = tuple(writer.done.values())
+            yield Started(path=writer.path, cells=tuple(cells), done=done, environment=where)
+            runner = Runner(
+                launcher=server,
+                rounds=suite.rounds,
+                budget_s=suite.budget_s,
+                timeout_s=suite.timeout_s,
+                sources=sources,
+                environment=where,
+                command=command,
+                checked=ParityCache(sources, () if recheck else done, recheck),
+            )
+            with closing(runner.run([c for c in cells if c not in writer.done])) as events:
+                for event in events:
+                    if isinstance(event, Record):
+                        writer.append(event)
+                    yield event
+
+
+def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
+    """Raise for every workload that cannot be: an unknown model, a device that is not here, ..."""
+    workloads = list(dict.fromkeys(_smallest(c.workload) for c in cells))
+    mistakes: dict[str, str] = {}
+    job = Job(kind="check", workload=workloads[0], also=tuple(workloads[1:]))
+    for seen in supervise(server, job, Patience(timeout_s), mistakes):
+        if isinstance(seen, Ended):
+            # What breaks here will break again where it is measured, and be recorded there.
+            break
+    if mistakes:
+        raise DpbenchError("\n".join(mistakes))
+
+
+def _smallest(workload: Workload) -> Workload:
+    return replace(workload, batch=1, step="gradient", optimizer="sgd", seed=0)
+
+
+def resumed(path: Path | str) -> tuple[Suite, list[Cell]]:
+    """The suite settings and the cells that a results file was begun with."""
+    header = store.read(path).header
+    settings = header.environment.get("settings", {})
+    suite = Suite(name=header.suite, title=header.suite, **{k: settings[k] for k in settings})
+    return suite, list(header.cells)

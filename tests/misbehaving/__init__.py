@@ -1,0 +1,1 @@
+"""Implementations that go wrong in every way that one can."""

@@ -1,0 +1,12 @@
+"""Takes its process down with a segmentation fault."""
+
+import os
+import signal
+
+from dpbench.interface import Supports
+
+TITLE, MODULES, SUPPORTS = "Crashes", "1", Supports()
+
+
+def prepare(model, losses, clip):
+    os.kill(os.getpid(), signal.SIGSEGV)
