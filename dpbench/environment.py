@@ -107,7 +107,7 @@ def _versions() -> dict[str, str | None]:
     import torch
 
     found = {name: _version(name) for name in dict.fromkeys([*LIBRARIES, *_distributions()])}
-    cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
+    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
     return {
         "python": platform.python_version(),
         **found,
@@ -137,10 +137,12 @@ def _revision(checkout: Path) -> str | None:
     """The commit of a checkout, with ``+changes`` where files differ from it; None outside of one."""
     if not (checkout / ".git").exists():
         return None
-    git = ["git", "-C", str(checkout)]
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(checkout), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
     try:
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10)
-        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True, timeout=10)
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
     except (OSError, subprocess.SubprocessError):
         return None
-    return head.stdout.strip() + ("+changes" if changes.stdout.strip() else "")

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -23,20 +24,23 @@ from types import TracebackType
 from dpbench import contain
 from dpbench.child import Process
 from dpbench.errors import DpbenchError
-from dpbench.job import Job, from_json
+from dpbench.job import Job, Message, from_json
 from dpbench.outcome import Ending
 
+WORK = "dpbench.worker:work"
 CAN_FORK = sys.platform == "linux"
+Work = Callable[[Job, Callable[[Message], None]], None]
+"""``work(job, send)``: does the job and tells of it."""
 _TAIL = 400
 """Characters of what a child wrote to stderr that are kept as a reason."""
 _LONGEST = 1 << 20
 
 
 class ForkServer:
-    """Starts children; use it in ``with``."""
+    """Starts children; use it in ``with``. What they do is the function ``work``, ``module:name``."""
 
-    def __init__(self, fork: bool = CAN_FORK) -> None:
-        self._fork = fork
+    def __init__(self, *, work: str = WORK, fork: bool = CAN_FORK) -> None:
+        self._work, self._fork = work, fork
         self._imports: list[str] = []
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._server: subprocess.Popen[bytes] | None = None
@@ -52,6 +56,11 @@ class ForkServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the server; None where every child is a new Python."""
+        return None if self._server is None else self._server.pid
 
     def start(self, job: Job) -> Process:
         """A child at work on ``job``; the one before has to have ended."""
@@ -96,21 +105,22 @@ class ForkServer:
     def _launch(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST)
-        self._server = self._python("serve", theirs.fileno())
+        self._server = self._python("serve", theirs.fileno(), subprocess.DEVNULL)
         theirs.close()
         self._control = ours
 
-    def _python(self, what: str, descriptor: int) -> subprocess.Popen[bytes]:
-        """A Python of our own version at work in :func:`main`, its own session so that Ctrl-C is ours alone."""
+    def _python(self, what: str, descriptor: int, stdin: int) -> subprocess.Popen[bytes]:
+        """A Python of our own version at work in :func:`main`, in a session of its own so that Ctrl-C is ours alone."""
+        call = f"main({what!r}, {self._work!r}, {descriptor}, {os.getpid()})"
         return subprocess.Popen(
-            [sys.executable, "-c", f"from dpbench.forkserver import main; main({what!r}, {descriptor}, {os.getpid()})"],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", f"from dpbench.forkserver import main; {call}"],
+            stdin=stdin,
             stdout=self._log,
             stderr=self._log,
             pass_fds=(descriptor,),
             start_new_session=True,
-            # Threads of an imported OpenBLAS would not survive the fork; torch brings its own.
-            env={"OPENBLAS_NUM_THREADS": "1", **os.environ} if what == "serve" else None,
+            # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork.
+            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
 
     def _fork_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
@@ -131,15 +141,7 @@ class ForkServer:
 
     def _spawn_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
         reading, ordering = os.pipe()
-        os.set_inheritable(writing, True)
-        child = subprocess.Popen(
-            [sys.executable, "-c", f"from dpbench.forkserver import main; main('work', {writing}, {os.getpid()})"],
-            stdin=reading,
-            stdout=self._log,
-            stderr=self._log,
-            pass_fds=(writing,),
-            start_new_session=True,
-        )
+        child = self._python("work", writing, reading)
         os.close(reading)
         with os.fdopen(ordering, "wb") as pipe:
             pipe.write(order)
@@ -152,20 +154,20 @@ class ForkServer:
         return text if len(text) <= _TAIL else "..." + text[-_TAIL:]
 
 
-def main(what: str, descriptor: int, parent: int) -> None:
+def main(what: str, work: str, descriptor: int, parent: int) -> None:
     """Be the server, or where there is none a single worker."""
     contain.die_with(parent)
+    module, _, name = work.partition(":")
+    function: Work = getattr(importlib.import_module(module), name)
     if what == "serve":
-        serve(socket.socket(fileno=descriptor))
+        serve(socket.socket(fileno=descriptor), function)
     else:
         order = json.loads(sys.stdin.buffer.read())
-        _work(from_json(order["job"]), order["limit"], descriptor)
+        _work(function, from_json(order["job"]), order["limit"], descriptor)
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: socket.socket, work: Work) -> None:
     """Fork a child for every order that comes in, one at a time, and tell its pid and then its status."""
-    import dpbench.worker  # noqa: F401
-
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, _LONGEST, 1)
         if not order:
@@ -183,26 +185,26 @@ def serve(control: socket.socket) -> None:
             os.setsid()
             contain.die_with(parent)
             contain.be_first_to_be_killed()
-            _work(from_json(asked["job"]), asked["limit"], descriptors[0])
+            _work(work, from_json(asked["job"]), asked["limit"], descriptors[0])
         os.close(descriptors[0])
         control.send(str(pid).encode())
         control.send(str(os.waitpid(pid, 0)[1]).encode())
 
 
-def _work(job: Job, limit: int, descriptor: int) -> None:
+def _work(work: Work, job: Job, limit: int, descriptor: int) -> None:
     """Work in this process, write what is told to ``descriptor``, and end it."""
-    from dpbench.worker import work
-
     if job.workload.device == "cpu":
         contain.limit_memory(limit)
     status = 1
     try:
-        with os.fdopen(descriptor, "wb", buffering=0) as pipe:
-            work(job, lambda message: _write(pipe.fileno(), message))
+        work(job, lambda message: _write(descriptor, message))
         status = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        # Not sys.exit: what the server had to do at its exit is no business of a child.
         os._exit(status)
 
 

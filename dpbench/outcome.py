@@ -25,9 +25,9 @@ def of_exception(error: BaseException) -> tuple[Outcome, str]:
     if isinstance(error, Refused):
         return Outcome.REFUSED, text
     if isinstance(error, MemoryError) or name == "OutOfMemoryError":
-        return Outcome.OUT_OF_MEMORY, _first_sentence(text) or "memory ran out"
-    if isinstance(error, RuntimeError) and any(sign in text.lower() for sign in OUT_OF_MEMORY):
-        return Outcome.OUT_OF_MEMORY, _first_sentence(text)
+        return Outcome.OUT_OF_MEMORY, _sentence(text) or "memory ran out"
+    if isinstance(error, RuntimeError | OSError) and any(sign in text.lower() for sign in OUT_OF_MEMORY):
+        return Outcome.OUT_OF_MEMORY, _sentence(text)
     if isinstance(error, DpbenchError):
         return Outcome.FAILED, text
     return Outcome.FAILED, f"{name}: {text}" if text else name
@@ -63,6 +63,7 @@ def of_ending(ending: Ending) -> tuple[Outcome, str]:
     return Outcome.FAILED, f"its process died of {name}{tail}"
 
 
-def _first_sentence(text: str) -> str:
-    """Without the advice and addresses that torch appends."""
-    return text.split(". ")[0].removeprefix("[enforce fail at ").strip()
+def _sentence(text: str) -> str:
+    """The sentence that says it, without the place in torch before it and the advice after."""
+    sentences = text.split(". ")
+    return next((s for s in sentences if any(sign in s.lower() for sign in OUT_OF_MEMORY)), sentences[0])

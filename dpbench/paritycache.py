@@ -18,9 +18,7 @@ are not among them, because implementations choose their way by them."""
 class ParityCache:
     """Checks that need not be repeated; ``recheck`` forgets each at once."""
 
-    def __init__(
-        self, sources: Mapping[str, str], records: Iterable[Record] = (), recheck: bool = False
-    ) -> None:
+    def __init__(self, sources: Mapping[str, str], records: Iterable[Record] = (), recheck: bool = False) -> None:
         self._sources, self._recheck = sources, recheck
         self._known: dict[str, Checked] = {}
         for record in records:

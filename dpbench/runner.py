@@ -52,7 +52,7 @@ class Runner:
     checked: ParityCache = field(default_factory=lambda: ParityCache({}))
     """Gradients that need no further check."""
 
-    def run(self, cells: Sequence[Cell]) -> Iterator[Event]:
+    def run(self, cells: Sequence[Cell]) -> Generator[Event]:
         """Measure the cells; each record as soon as it is known, and what is being done in between."""
         groups = group(cells)
         for i, (workload, members) in enumerate(groups.items()):

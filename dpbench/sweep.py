@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -72,9 +72,12 @@ def sweep(
     directory: Path | str = store.DIRECTORY,
     resume: Path | str | None = None,
     recheck: bool = False,
+    server: ForkServer | None = None,
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
-) -> Iterator[Started | Event]:
+) -> Generator[Started | Event]:
     """Measure ``cells``; :class:`Started` comes first, and each record is on the disk when it is given.
+
+    ``server`` is used and left running; without one, one is started for this run alone.
 
     Raises:
         DpbenchError: for whatever can be known to be wrong before; then nothing is written.
@@ -82,7 +85,7 @@ def sweep(
     from dpbench.environment import environment
     from dpbench.interface import source_hash
 
-    with ForkServer() as server:
+    with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}
         check(server, cells, suite.timeout_s)
         settings = {"rounds": suite.rounds, "budget_s": suite.budget_s, "timeout_s": suite.timeout_s}

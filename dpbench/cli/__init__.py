@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -25,8 +26,6 @@ app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
 
-INTERRUPTED = 130
-
 
 @app.callback(invoke_without_command=True)
 def version_option(
@@ -47,10 +46,7 @@ def main() -> None:
     except DpbenchError as error:
         print(f"dpbench: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("dpbench: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output (head, less) has gone; the end of the process would complain again.
-        sys.stdout = None  # type: ignore[assignment]
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(0)

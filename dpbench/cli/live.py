@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dpbench.cli.watch import closing, heading, line_of
+from dpbench.cli.watch import broken_off, closing, heading, line_of
 from dpbench.records import Record, Workload
 from dpbench.reporting import summary
 from dpbench.results import read
@@ -25,12 +25,12 @@ class Live:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
-        self._screen = Screen(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
         self._event: Started | None = None
         self._progress: Progress | None = None
         self._records: list[Record] = []
         self._finished: dict[Workload, list[Record]] = {}
         self._since = time.monotonic()
+        self._screen = Screen(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._draw)
 
     def __enter__(self) -> Live:
         return self
@@ -66,14 +66,30 @@ class Live:
         self._screen.stop()
         assert self._event is not None
         made = rows(read(self._event.path))
+        for note in summary.blocks(made)[1]:
+            if not note.startswith("["):
+                self._console.print(Text(note, "dim"))
         self._console.print(summary.outcomes(made))
         for line in closing(self._event.path, made):
             self._console.print(Text(line), soft_wrap=True)
 
+    def interrupted(self) -> None:
+        """What was measured, and how to go on."""
+        self._screen.stop()
+        if self._progress is not None:
+            self._leave(self._progress.workload)
+        if self._event is None:
+            self.say(broken_off(None, 0, 0))
+        else:
+            done = len(self._event.done) + len(self._records)
+            self.say(broken_off(self._event.path, done, len(self._event.cells)))
+
     def _leave(self, workload: Workload) -> None:
         own = [r for r in self._records if r.cell.workload == workload]
         if own:
-            self._console.print(summary.renderable(rows(own)))
+            made, notes = summary.blocks(rows(own))
+            about_cells = [Text(note, "dim") for note in notes if note.startswith("[")]
+            self._console.print(*summary.tables(made), *about_cells, sep="\n")
 
     def _draw(self) -> RenderableType:
         if self._event is None or self._progress is None:
@@ -94,7 +110,7 @@ class Live:
                 table.add_row(Text(f"{name:22}", "dim"))
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=1.0, completed=at.done, width=40),
+            ProgressBar(total=1.0, completed=at.done, width=24),
             Text(f"{at.done:4.0%}"),
             Text(f"{len(self._records)} of {len(self._event.cells) - len(self._event.done)} cells"),
             Text(self._left(at.done)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,18 +13,22 @@ import typer
 
 from dpbench.cli.watch import Watch, watch
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Outcome, Record
+from dpbench.records import Cell, Record
+from dpbench.runner import Event
 from dpbench.sweep import Started, asked, cells_of, resumed, sweep
 
 FAILURES = 3
 """Exit code if a cell failed, was wrong or timed out."""
+INTERRUPTED = 130
 
 List = list[str] | None
 
 
 def run(
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
-    model: Annotated[List, typer.Option("--model", "-m", help="family:name(option=value,...), or file.py:build.")] = None,
+    model: Annotated[
+        List, typer.Option("--model", "-m", help="family:name(option=value,...) or file.py:build.")
+    ] = None,
     batch: Annotated[List, typer.Option("--batch", "-B", help="Physical batch sizes: 16,32,64.")] = None,
     seq_len: Annotated[List, typer.Option("--seq-len", "--T", help="T, tokens: 64,128.")] = None,
     image_size: Annotated[List, typer.Option(help="Pixels: 32,64.")] = None,
@@ -63,7 +68,8 @@ def run(
         **{"classes": values(classes), "precision": values(precision), "attention": values(attention)},
         **{"norm": values(norm), "trainable": trainable or None, "step": values(step)},
         **{"optimizer": values(optimizer), "max_norm": values(max_norm, float), "clip_function": values(clip_function)},
-        **{"clip_style": values(clip_style), "device": values(device), "threads": values(threads), "seed": values(seed)},
+        **{"clip_style": clip_style or None, "device": values(device), "threads": values(threads)},
+        "seed": values(seed),
     }
     times = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout}
     given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
@@ -78,20 +84,27 @@ def run(
         print_cells(cells)
         return
     command = f"dpbench {shlex.join(sys.argv[1:])}"
-    failed = False
     with watch(as_json) as shown:
-        events = sweep(
-            what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say
-        )
-        for event in events:
-            if isinstance(event, Started):
-                failed = any(record.outcome.is_failure for record in event.done)
-            elif isinstance(event, Record):
-                failed |= event.outcome.is_failure
-            shown.on(event)
-        shown.end()
+        events = sweep(what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say)
+        try:
+            failed = follow(events, shown)
+        except KeyboardInterrupt:
+            events.close()
+            shown.interrupted()
+            raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
+
+
+def follow(events: Iterable[Started | Event], shown: Watch) -> bool:
+    """Show everything; whether a cell failed, was wrong or timed out."""
+    failed = False
+    for event in events:
+        records = event.done if isinstance(event, Started) else [event]
+        failed |= any(isinstance(r, Record) and r.outcome.is_failure for r in records)
+        shown.on(event)
+    shown.end()
+    return failed
 
 
 def models(given: List) -> List:

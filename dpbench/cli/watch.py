@@ -13,7 +13,7 @@ from dpbench.reporting import summary
 from dpbench.reporting.numbers import WORDS, significant, size
 from dpbench.results import read
 from dpbench.rows import Row, rows
-from dpbench.runner import Event, Progress
+from dpbench.runner import Event
 from dpbench.sweep import Started
 
 
@@ -30,6 +30,10 @@ class Watch(Protocol):
 
     def end(self) -> None:
         """The run is over."""
+        ...
+
+    def interrupted(self) -> None:
+        """The run was broken off."""
         ...
 
 
@@ -59,6 +63,9 @@ class Json:
 
     def end(self) -> None:
         """Nothing more."""
+
+    def interrupted(self) -> None:
+        """Nothing more: the exit code says so."""
 
 
 class Lines:
@@ -97,6 +104,17 @@ class Lines:
         self._write("")
         for line in [*summary.lines(made), *closing(self._path, made)]:
             self._write(line)
+
+    def interrupted(self) -> None:
+        """How to go on."""
+        self.say(broken_off(self._path, self._done, self._count))
+
+
+def broken_off(path: Path | None, done: int, count: int) -> str:
+    """What is left of a run that was broken off."""
+    if path is None:
+        return "interrupted before anything was measured"
+    return f"interrupted: {done} of {count} cells are done; go on with: dpbench run --resume {path}"
 
 
 def heading(event: Started) -> list[str]:

@@ -8,9 +8,9 @@ import resource
 import sys
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import torch
-from torch.autograd import ProfilerConfig, ProfilerState, _disable_profiler_legacy, _enable_profiler_legacy
 
 from dpbench.meters.meter import Action
 
@@ -51,13 +51,16 @@ def peak_live(action: Action) -> float:
     It follows torch's allocator, so that buffers inside an operation count as well, such as the
     unfolded input of a convolution.
     """
-    # torch.profiler does the same through Kineto, which takes a second to start in every process.
+    # torch.profiler gives the same through Kineto, which takes a second to start in every process.
+    profiler: Any = torch.autograd
     quiet = torch._C._profiler._ExperimentalConfig()
-    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, quiet))
+    follow_memory = (False, True, False, False, False)
+    config = profiler.ProfilerConfig(profiler.ProfilerState.CPU, *follow_memory, quiet)
+    profiler._enable_profiler_legacy(config)
     try:
         action()
     finally:
-        threads = _disable_profiler_legacy()
+        threads = profiler._disable_profiler_legacy()
     live = peak = 0
     for events in threads:
         for event in events:

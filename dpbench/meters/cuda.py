@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import torch
 
@@ -15,11 +16,12 @@ class CudaMeter:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self._events: list[tuple[Any, Any]] = []
 
     def time(self, action: Action) -> None:
         """Put an event before and after it into the stream."""
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        event: Any = torch.cuda.Event
+        start, end = (event(enable_timing=True) for _ in range(2))
         stream = torch.cuda.current_stream(self._device)
         start.record(stream)
         action()

@@ -1,1 +1,60 @@
-"""TODO-describe."""
+"""Models and batches to measure on: Transformers, timm, torchvision, synthetic ones, and the user's own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import torch
+
+from dpbench.models import normalization, trainable
+from dpbench.models.spec import parse
+from dpbench.models.task import Task, describe
+from dpbench.records import Workload
+
+__all__ = ["Task", "available", "build", "describe"]
+
+
+def build(workload: Workload) -> Task:
+    """The task of a workload: weights random and seeded, in float32 on the CPU, in training mode.
+
+    Raises:
+        DpbenchError: for an unknown name or option, with near matches.
+        MissingExtra: if the model's library is not installed.
+        Refused: for batch norm, unless group norm is asked for.
+    """
+    spec = parse(workload.model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(workload.seed)
+        if spec.family == "transformers":
+            from dpbench.models import hf
+
+            task = hf.build(spec, workload)
+        elif spec.family in ("timm", "torchvision"):
+            from dpbench.models import images
+
+            task = (images.build_timm if spec.family == "timm" else images.build_torchvision)(spec, workload)
+        elif spec.family == "synthetic":
+            from dpbench.models import synthetic
+
+            task = synthetic.build(spec, workload)
+        else:
+            from dpbench.models import userfile
+
+            task = userfile.build(spec, workload)
+        normalization.normalize(task.model, workload.norm)
+        task.model = trainable.select(task.model, workload.trainable).train()
+    return task
+
+
+def available() -> dict[str, str]:
+    """Names that can be built, and what they are."""
+    from dpbench.models import hf, synthetic
+
+    found = {f"transformers:{name}": facts["from"] for name, facts in hf.configurations().items()}
+    found |= {f"synthetic:{name}": (kind.__doc__ or "").splitlines()[0] for name, kind in synthetic.KINDS.items()}
+    for family, what in (("timm", "any classifier of timm"), ("torchvision", "any classifier of torchvision")):
+        missing = "" if find_spec(family) else " (not installed: pip install 'dpsgd-bench[models]')"
+        found[f"{family}:NAME"] = what + missing
+    found["path/to/config.json"] = "any configuration of Transformers"
+    found["path/to/file.py:build"] = "your own: build(workload) -> (model, losses, batches)"
+    return found

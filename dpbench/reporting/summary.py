@@ -18,6 +18,8 @@ from dpbench.rows import Row
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
 
 STYLES = {
     Outcome.OK: "",
@@ -70,10 +72,17 @@ def lines(rows: Sequence[Row], baseline: str = "nonprivate") -> list[str]:
 def renderable(rows: Sequence[Row], baseline: str = "nonprivate") -> Group:
     """The summary for a terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     made, notes = blocks(rows, baseline)
+    return Group(*tables(made), *(Text(note, "dim") for note in notes), Text(outcomes(rows)))
+
+
+def tables(made: Sequence[Block]) -> list[Table | Text]:
+    """Each block for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
     parts: list[Table | Text] = []
     for block in made:
         table = Table(box=None, title=Text(block.title, "bold"), title_justify="left", pad_edge=False)
@@ -82,8 +91,7 @@ def renderable(rows: Sequence[Row], baseline: str = "nonprivate") -> Group:
         for line, outcome in zip(block.lines, block.outcomes, strict=True):
             table.add_row(*map(Text, line), style=STYLES[outcome])
         parts += [table, Text()]
-    parts += [Text(note, "dim") for note in notes]
-    return Group(*parts, Text(outcomes(rows)))
+    return parts
 
 
 def outcomes(rows: Sequence[Row]) -> str:

@@ -1,0 +1,74 @@
+"""Model names: ``family:name(option=value, ...)``, ``path/to/config.json`` and ``path/to/file.py:build``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpbench.errors import DpbenchError, unknown
+
+FAMILIES = ("transformers", "timm", "torchvision", "synthetic")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model's name taken apart."""
+
+    family: str
+    """One of FAMILIES, or ``file`` for a user's own."""
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def take(self, known: Iterable[str]) -> dict[str, Any]:
+        """The options, after checking that each is known."""
+        names = set(known)
+        for option in self.options:
+            if option not in names:
+                raise unknown(f"option of {self.family}:{self.name}", option, names)
+        return dict(self.options)
+
+
+def parse(text: str) -> Spec:
+    """Take a model's name apart; raises DpbenchError that says what is wrong with it."""
+    match = re.fullmatch(r"(?P<head>[^()]+?)(?:\((?P<options>.*)\))?", text.strip(), flags=re.S)
+    if match is None:
+        raise DpbenchError(f"model {text!r} is not of the form family:name(option=value, ...)")
+    head, options = match["head"].strip(), _options(text, match["options"] or "")
+    if head.endswith(".json"):
+        return Spec("transformers", head, options)
+    if ".py" in head:
+        return Spec("file", head, options)
+    family, colon, name = head.partition(":")
+    if family not in FAMILIES:
+        raise unknown("model family", family, FAMILIES, f"Got {text!r}; expected family:name, a .json or file.py:build.")
+    if not colon or not name:
+        raise DpbenchError(f"model {text!r} names no model; expected {family}:name. See: dpbench list models")
+    return Spec(family, name, options)
+
+
+def _options(text: str, options: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in re.split(r",(?![^\[(]*[\])])", options):
+        if not part.strip():
+            continue
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise DpbenchError(f"option {part.strip()!r} of model {text!r} has no value; expected name=value")
+        found[name.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    lowered = text.lower()
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    if text.startswith("[") and text.endswith("]"):
+        return [_value(item.strip()) for item in text[1:-1].split(",") if item.strip()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("'\"")

@@ -1,0 +1,115 @@
+"""Small networks of plain torch layers, for trials and for layer-by-layer comparisons."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dpbench import losses
+from dpbench.errors import unknown
+from dpbench.models.batches import classified, sequences
+from dpbench.models.spec import Spec
+from dpbench.models.task import Task
+from dpbench.records import Workload
+
+
+class Transformer(nn.Module):
+    """Token and position embeddings, causal attention, an untied head."""
+
+    def __init__(self, width: int, depth: int, heads: int, vocab: int, length: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(vocab, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(depth))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocab, bias=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids (B, T) to logits (B, T, V)."""
+        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
+        for block in self.blocks:
+            x = block(x)
+        logits: Tensor = self.head(self.norm(x))
+        return logits
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward layer, norm first."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm2, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same."""
+        B, T, _ = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(B, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
+        attended = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
+        x = x + self.out(attended.transpose(1, 2).reshape(B, T, -1))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+def mlp(workload: Workload, width: int = 128, depth: int = 4, features: int = 0, inplace: bool = False) -> Task:
+    """Linear layers with ReLU between; three axes of input where T is given."""
+    features, classes = features or width, workload.classes or width
+    depth = workload.layers or depth
+    sizes = [features, *[width] * (depth - 1), classes]
+    parts: list[nn.Module] = []
+    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+        parts += [nn.Linear(inputs, outputs), nn.ReLU(inplace)]
+    model = nn.Sequential(*parts[:-1])
+    T = workload.seq_len
+    shape = (features,) if T is None else (T, features)
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        out = model(batch["x"])
+        return losses.cross_entropy(out if T is None else out.mean(1), batch["y"])
+
+    source = f"{depth} linear layers of width {width}"
+    return Task(model, loss, classified(shape, classes), "vector", source)
+
+
+def cnn(workload: Workload, channels: int = 16, depth: int = 3) -> Task:
+    """3x3 convolutions with group norm, a mean over pixels, a linear classifier."""
+    classes, size, depth = workload.classes or 10, workload.image_size or 32, workload.layers or depth
+    parts: list[nn.Module] = []
+    for i in range(depth):
+        parts += [nn.Conv2d(3 if i == 0 else channels, channels, 3, padding=1), nn.GroupNorm(4, channels), nn.ReLU()]
+    model = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+    source = f"{depth} convolutions of {channels} channels"
+    return Task(model, classify, classified((3, size, size), classes), "image", source)
+
+
+def transformer(workload: Workload, width: int = 64, depth: int = 2, heads: int = 4, vocab: int = 1000) -> Task:
+    """A causal language model."""
+    T, depth = workload.seq_len or 64, workload.layers or depth
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        return losses.language_model(model(batch["input_ids"]), batch["labels"])
+
+    source = f"{depth} blocks of width {width}, {heads} heads, vocabulary {vocab}"
+    return Task(Transformer(width, depth, heads, vocab, T), loss, sequences(T, vocab, shifted=True), "text", source, T)
+
+
+def classify(model: nn.Module, batch: Any) -> Tensor:
+    """Cross entropy of a classifier on ``x`` and ``y``."""
+    return losses.cross_entropy(model(batch["x"]), batch["y"])
+
+
+KINDS = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
+
+
+def build(spec: Spec, workload: Workload) -> Task:
+    """The network of that name."""
+    if spec.name not in KINDS:
+        raise unknown("synthetic model", spec.name, KINDS)
+    kind = KINDS[spec.name]
+    options = spec.take(name for name in inspect.signature(kind).parameters if name != "workload")
+    task: Task = kind(workload, **options)
+    return task

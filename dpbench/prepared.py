@@ -1,0 +1,56 @@
+"""One implementation, prepared on a built workload and ready to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpbench.batch import Batch
+from dpbench.built import Built, clip_of
+from dpbench.interface import Output, prepare
+from dpbench.meters import Meter
+from dpbench.parity import is_private
+from dpbench.privatize import refuse_non_finite
+from dpbench.records import Workload
+from dpbench.step import Training
+
+
+class Prepared:
+    """A step of ``name``: the gradient alone or a whole training step, as the workload says."""
+
+    def __init__(self, name: str, built: Built, workload: Workload) -> None:
+        clip = clip_of(workload)
+        self._built = built
+        self._step = prepare(name, built.model, built.losses, clip)
+        self._whole: Callable[[Batch], Output] = self._step
+        if workload.step == "train":
+            private = is_private(name)
+            self._whole = Training(
+                built.model, self._step, clip, workload.optimizer, private=private, seed=workload.seed
+            )
+
+    def warm_up(self) -> None:
+        """One step, whose result has to be finite."""
+        refuse_non_finite(self._whole(self._built.batch))
+        self._clear()
+
+    def time(self, meter: Meter) -> None:
+        """One step on the clock; the gradients of whoever was before are cleared first."""
+        self._clear()
+        meter.time(lambda: self._whole(self._built.batch))
+
+    def memory(self, meter: Meter) -> dict[str, float]:
+        """The memory of one step, above parameters, buffers and batch."""
+
+        def step() -> None:
+            self._clear()
+            self._whole(self._built.batch)
+
+        return meter.memory(step)
+
+    def close(self) -> None:
+        """Leave the model as it was."""
+        self._step.close()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._built.model.zero_grad(set_to_none=True)

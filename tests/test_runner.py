@@ -1,0 +1,197 @@
+"""The order of a run, with children that only say what they are told to: nothing is timed or forked here."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpbench.job import Job
+from dpbench.outcome import Ending
+from dpbench.paritycache import ParityCache
+from dpbench.records import Cell, Outcome, Record, Workload
+from dpbench.runner import Progress, Runner
+
+W8 = Workload(model="m", batch=8)
+W16 = Workload(model="m", batch=16)
+PASSED = {"passed": True, "error": 1e-15, "tolerance": 1e-8, "precision": "float64", "worst": "norms"}
+
+
+def started(name):
+    return {"event": "started", "implementation": name}
+
+
+def ended(name, outcome, reason="why"):
+    return {"event": "ended", "implementation": name, "outcome": outcome, "reason": reason}
+
+
+class FakeChild:
+    def __init__(self, messages, status):
+        self._messages, self._status = list(messages), status
+
+    def receive(self, timeout):
+        if not self._messages:
+            return None
+        message = self._messages.pop(0)
+        if message is TimeoutError:
+            raise TimeoutError
+        return message
+
+    def kill(self):
+        pass
+
+    def wait(self):
+        return Ending(self._status, "said", 0)
+
+
+class FakeLauncher:
+    """Every child does well, but for what ``trouble`` says of a kind of job and an implementation."""
+
+    def __init__(self, trouble=None, parity=None):
+        self.jobs: list[Job] = []
+        self._trouble, self._parity = trouble or {}, parity or {}
+
+    def start(self, job):
+        self.jobs.append(job)
+        messages = [{"event": "facts", "facts": {"parameters": 7}}]
+        for name in job.implementations:
+            messages.append(started(name))
+            trouble = self._trouble.get((job.kind, name, job.native), self._trouble.get((job.kind, name)))
+            if trouble == "dies":
+                return FakeChild(messages, -11)
+            if trouble == "hangs":
+                return FakeChild([*messages, TimeoutError], 0)
+            if trouble is not None:
+                messages.append(ended(name, trouble))
+                if job.kind == "round":
+                    break
+                continue
+            messages.append({"event": "result", "implementation": name, **self._figures(job, name)})
+        return FakeChild([*messages, {"event": "done"}], 0)
+
+    def _figures(self, job, name):
+        if job.kind == "parity":
+            return {"parity": {**PASSED, **self._parity.get(name, {})}, "coverage": 1.0}
+        return {"memory": {"peak_live": 5.0}} if job.kind == "memory" else {"seconds": [0.5, 0.25]}
+
+    def kinds(self):
+        return [(job.kind, job.implementations) for job in self.jobs]
+
+
+def run(launcher, names=("a", "b", "c"), workloads=(W8,), **options):
+    runner = Runner(launcher=launcher, rounds=2, **options)
+    events = list(runner.run([Cell(n, w) for w in workloads for n in names]))
+    return {r.cell: r for r in events if isinstance(r, Record)}, events
+
+
+def test_each_workload_is_checked_then_weighed_one_by_one_then_timed_together():
+    launcher = FakeLauncher()
+    records, _ = run(launcher, sources={"a": "abc"}, command="dpbench run")
+    all_ = ("a", "b", "c")
+    assert launcher.kinds() == [("parity", all_), *(("memory", (n,)) for n in all_), ("round", all_), ("round", all_)]
+    assert len({job.seed for job in launcher.jobs if job.kind == "round"}) == 2
+    record = records[Cell("a", W8)]
+    assert (record.outcome, record.source, record.command) == (Outcome.OK, "abc", "dpbench run")
+    assert record.metrics["step_seconds"].samples == ((0.5, 0.25), (0.5, 0.25))
+    assert record.metrics["peak_live"].samples == ((5.0,),)
+    assert record.facts == {"parameters": 7}
+    assert record.coverage == 1.0
+
+
+@pytest.mark.parametrize("kind", ["parity", "memory", "round"])
+@pytest.mark.parametrize(
+    ("trouble", "outcome"),
+    [("dies", Outcome.FAILED), ("hangs", Outcome.TIMED_OUT), ("refused", Outcome.REFUSED), ("failed", Outcome.FAILED)],
+)
+def test_whoever_goes_wrong_is_recorded_and_the_others_go_on_without_it(kind, trouble, outcome):
+    launcher = FakeLauncher({(kind, "b"): trouble})
+    records, _ = run(launcher)
+    assert records[Cell("b", W8)].outcome is outcome
+    assert records[Cell("b", W8)].reason
+    assert "step_seconds" not in records[Cell("b", W8)].metrics
+    for name in "ac":
+        assert records[Cell(name, W8)].outcome is Outcome.OK
+        assert len(records[Cell(name, W8)].metrics["step_seconds"].samples) == 2
+    assert launcher.jobs[-1].implementations == ("a", "c")
+
+
+def test_a_wrong_gradient_is_never_timed():
+    launcher = FakeLauncher(parity={"b": {"passed": False, "error": 0.125, "worst": "wte.weight"}})
+    records, _ = run(launcher)
+    record = records[Cell("b", W8)]
+    assert record.outcome is Outcome.WRONG
+    assert "wte.weight" in record.reason
+    assert "0.12" in record.reason
+    assert record.parity is not None
+    assert record.metrics == {}
+    assert all("b" not in job.implementations for job in launcher.jobs[1:])
+
+
+def test_without_memory_for_float64_the_check_is_in_the_precision_of_the_workload():
+    launcher = FakeLauncher({("parity", "b", False): "out of memory"})
+    records, _ = run(launcher)
+    assert [(job.implementations, job.native) for job in launcher.jobs[:2]] == [
+        (("a", "b", "c"), False),
+        (("b",), True),
+    ]
+    assert records[Cell("b", W8)].outcome is Outcome.OK
+
+
+def test_without_memory_for_any_check_the_cell_is_out_of_memory():
+    launcher = FakeLauncher({("parity", "b"): "out of memory"})
+    records, _ = run(launcher)
+    assert records[Cell("b", W8)].outcome is Outcome.OUT_OF_MEMORY
+
+
+def test_a_model_that_cannot_be_built_ends_every_cell_of_its_workload():
+    class Broken(FakeLauncher):
+        def start(self, job):
+            self.jobs.append(job)
+            return FakeChild([ended(None, "failed", "no such layer"), {"event": "done"}], 0)
+
+    launcher = Broken()
+    records, _ = run(launcher, workloads=(W8, W16))
+    assert {(r.outcome, r.reason) for r in records.values()} == {(Outcome.FAILED, "no such layer")}
+    assert len(records) == 6
+    assert len(launcher.jobs) == 2
+
+
+def test_a_gradient_is_checked_once_for_all_batch_sizes():
+    launcher = FakeLauncher()
+    records, _ = run(launcher, workloads=(W8, W16))
+    assert [job.workload for job in launcher.jobs if job.kind == "parity"] == [W8]
+    assert records[Cell("a", W16)].parity == records[Cell("a", W8)].parity
+
+
+def test_a_wrong_gradient_is_wrong_at_every_batch_size():
+    launcher = FakeLauncher(parity={"b": {"passed": False}})
+    records, _ = run(launcher, workloads=(W8, W16))
+    assert records[Cell("b", W16)].outcome is Outcome.WRONG
+
+
+def test_rechecking_checks_in_every_cell():
+    launcher = FakeLauncher()
+    run(launcher, workloads=(W8, W16), checked=ParityCache({}, recheck=True))
+    assert [job.workload for job in launcher.jobs if job.kind == "parity"] == [W8, W16]
+
+
+def test_no_child_is_started_for_a_workload_of_which_nobody_is_left():
+    launcher = FakeLauncher({("parity", "a"): "refused"})
+    run(launcher, names=("a",))
+    assert [job.kind for job in launcher.jobs] == ["parity"]
+
+
+def test_progress_goes_up_and_names_who_is_at_work():
+    _, events = run(FakeLauncher({("memory", "b"): "dies"}), workloads=(W8, W16))
+    progress = [e for e in events if isinstance(e, Progress)]
+    done = [p.done for p in progress]
+    assert done == sorted(done)
+    assert done[0] == 0
+    assert 0.5 < done[-1] < 1
+    assert {p.implementation for p in progress} == {None, "a", "b", "c"}
+    assert [p.phase for p in progress][-1] == "round 2 of 2"
+
+
+def test_every_cell_gets_exactly_one_record():
+    trouble = {("parity", "a"): "dies", ("memory", "b"): "refused", ("round", "c"): "hangs"}
+    _, events = run(FakeLauncher(trouble), names=("a", "b", "c", "d"), workloads=(W8, W16))
+    cells = [e.cell for e in events if isinstance(e, Record)]
+    assert sorted(cells, key=str) == sorted({Cell(n, w) for n in "abcd" for w in (W8, W16)}, key=str)
