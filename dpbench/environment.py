@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
+from dpbench.contain import ALLOCATOR
 from dpbench.records import digest
 
 LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus")
@@ -30,6 +31,7 @@ def environment() -> dict[str, Any]:
         "versions": _versions(),
         "flags": {
             "threads": torch.get_num_threads(),
+            "allocator": ALLOCATOR,
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             **{name: os.environ.get(name) for name in _FLAGS},

@@ -151,10 +151,18 @@ def _task(kind: str, config: Any, T: int) -> tuple[Any, Batches]:
     plain = sequences(T, config.vocab_size, shifted=True, lowest=SPECIAL)
 
     def predict(model: nn.Module, batch: Batch) -> Tensor:
-        out = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
-        return losses.language_model(out.logits, batch["labels"])
+        inputs = {name: value for name, value in batch.items() if name != "labels"}
+        return losses.language_model(model(**inputs).logits, batch["labels"])
 
-    return predict, _masked(plain, T, causal=True)
+    masked = _masked(plain, T, causal=True)
+    if kind != "opt":
+        return predict, masked
+
+    def positioned(size: int, seed: int) -> Batch:
+        # OPT counts positions from a mask of ones, which an additive one is not.
+        return {**masked(size, seed), "position_ids": torch.arange(T).expand(size, T).contiguous()}
+
+    return predict, positioned
 
 
 def _masked(plain: Batches, T: int, *, causal: bool) -> Batches:

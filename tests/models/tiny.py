@@ -29,7 +29,7 @@ TINY: dict[str, Workload] = {
     "bert": text(f"bert-base-uncased({BERT})", attention="eager"),
     "distilbert": text("distilbert-base-uncased(dim=16,n_heads=2,hidden_dim=32,vocab_size=60,max_position_embeddings=16)"),
     "llama": text(f"llama-3.2-1b({LLAMA})"),
-    "qwen2": text(f"qwen2.5-0.5b({LLAMA})", attention="eager"),
+    "qwen2": text(f"qwen2.5-0.5b({LLAMA.replace('head_dim=8,', '')})", attention="eager"),
     "gemma": text(f"gemma-2b({LLAMA})"),
     "opt": text("opt-125m(hidden_size=16,word_embed_proj_dim=16,num_attention_heads=2,ffn_dim=32,vocab_size=60)"),
     "pythia": text("pythia-70m(hidden_size=16,num_attention_heads=2,intermediate_size=32,vocab_size=60)"),
