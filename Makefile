@@ -28,7 +28,7 @@ lint: $(STAMP) ## Style, types and the direction of imports
 	$(BIN)/lint-imports
 
 exactness: $(STAMP) ## Every implementation on every small network against the float64 per-example loop
-	$(BIN)/python -m pytest -m slow tests/exactness -rA --exactness-table
+	$(BIN)/python -m pytest -m slow tests/exactness
 
 overhead: $(STAMP) ## Step time and peak memory over non-private, one thread of this CPU
 	$(BIN)/dpbench run overhead

@@ -31,8 +31,7 @@ class MissingExtra(DpbenchError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
-            f"{package} is not installed, and this needs it. Install it with: "
-            f"pip install 'dpsgd-bench[{extra}]'"
+            f"{package} is not installed, and this needs it. Install it with: pip install 'dpsgd-bench[{extra}]'"
         )
 
 

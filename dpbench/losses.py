@@ -20,8 +20,8 @@ def language_model(logits: Tensor, labels: Tensor) -> Tensor:
     Labels of -100 do not count; an example without a valid token has loss zero. A mean over all
     tokens of the batch would make one example's gradient depend on how long the others are.
     """
-    tokens = F.cross_entropy(
-        logits.flatten(0, 1), labels.flatten(), reduction="none", ignore_index=IGNORED
-    ).view_as(labels)
+    tokens = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none", ignore_index=IGNORED).view_as(
+        labels
+    )
     valid = (labels != IGNORED).to(tokens.dtype)
     return (tokens * valid).sum(1) / valid.sum(1).clamp(min=1)

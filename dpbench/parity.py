@@ -18,6 +18,7 @@ from dpbench.double import double
 from dpbench.dropout import without_dropout
 from dpbench.errors import DpbenchError
 from dpbench.interface import Losses, Output, load, prepare, trainable
+from dpbench.precision import EPSILONS
 from dpbench.records import Parity
 from dpbench.reference import per_example
 from dpbench.suite import BASELINE
@@ -43,24 +44,25 @@ class Checked:
 class Oracle:
     """A small problem with its true answer; :meth:`check` holds an implementation against it.
 
-    In float64 it works on a copy. Otherwise (``native``) it works on the model as it is, and allows
-    ten times the error of the loop itself: how far the loop moves when every example is computed
-    beside a copy of itself, which changes nothing but the rounding.
+    In float64 it works on a copy. Otherwise it works on the model as it is, and allows ten times the
+    error of the loop itself: how far the loop moves when every example is computed beside a copy of
+    itself, which changes nothing but the rounding, and at least one rounding. ``native`` is the
+    precision of that, one of :data:`dpbench.precision.PRECISIONS`.
     """
 
-    def __init__(self, model: nn.Module, losses: Losses, batch: Batch, clip: Clip, native: bool = False) -> None:
+    def __init__(self, model: nn.Module, losses: Losses, batch: Batch, clip: Clip, native: str | None = None) -> None:
         losses = without_dropout(model, losses)
-        if native:
+        if native is not None:
             self._model, self._losses, self._batch = model, losses, batch
         else:
             self._model, self._losses, self._batch = double(model, losses, batch)
-        dtype = next(self._model.parameters()).dtype
-        self._precision, self._epsilon = str(dtype).removeprefix("torch."), torch.finfo(dtype).eps
+        self._precision = native or "float64"
+        self._epsilon = EPSILONS[native] if native else torch.finfo(torch.float64).eps
         self._plain = self._loop(Clip(max_norm=_NO_CLIPPING))
         self.clip = at_median(clip, self._plain.norms)
         self._clipped = self._loop(self.clip)
         self.tolerance = TOLERANCE
-        if native:
+        if native is not None:
             moved = per_example(self._model, beside_itself(self._losses), self._batch, self.clip)
             own = difference(moved, self._clipped, self._epsilon)[0]
             self.tolerance = TIMES_LOOP * max(own, self._epsilon)

@@ -20,6 +20,9 @@ PRECISIONS = {
     "amp-bf16": "float32 parameters, forward under torch.autocast to bfloat16",
 }
 
+EPSILONS = {"fp32": 2.0**-23, "tf32": 2.0**-10, "bf16": 2.0**-7, "amp-bf16": 2.0**-7}
+"""The spacing of the numbers that products are computed with."""
+
 
 def check_device(device: str) -> torch.device:
     """The device of that name.

@@ -55,8 +55,9 @@ def check(job: Job, send: Send) -> None:
 def parity(job: Job, send: Send) -> None:
     """Check each implementation's gradient, all on one small problem."""
     workload = job.workload if job.native else replace(job.workload, precision="fp32")
+    native = workload.precision if job.native else None
     built = Built(workload, EXAMPLES)
-    oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), job.native)
+    oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), native)
     for name in job.implementations:
         with Reporting(name, send):
             torch.manual_seed(job.workload.seed)

@@ -216,4 +216,4 @@ with ForkServer(work={WORK!r}) as server:
 
 
 def test_fork_is_used_where_it_is_safe():
-    assert CAN_FORK == (sys.platform == "linux")
+    assert (sys.platform == "linux") == CAN_FORK

@@ -89,53 +89,127 @@ L = nn.Linear
 Case = tuple[Callable[[], nn.Module], tuple[int, ...], int]
 
 CASES: dict[str, Case] = {
-    "in-place activations": (
-        lambda: nn.Sequential(L(6, 7), nn.ReLU(True), L(7, 7), nn.ReLU(True), L(7, 3)), (6,), 0),
+    "in-place activations": (lambda: nn.Sequential(L(6, 7), nn.ReLU(True), L(7, 7), nn.ReLU(True), L(7, 3)), (6,), 0),
     "three axes, in-place residual": (lambda: Net(in_place, i=L(6, 5), a=L(6, 5), o=L(5, 3)), (4, 6), 0),
-    "four axes, no bias": (lambda: Net(lambda n, x: n.o(n.i(x)).mean((1, 2)), i=L(3, 5, False), o=L(5, 3)), (2, 4, 3), 0),
+    "four axes, no bias": (
+        lambda: Net(lambda n, x: n.o(n.i(x)).mean((1, 2)), i=L(3, 5, False), o=L(5, 3)),
+        (2, 4, 3),
+        0,
+    ),
     "sequence first, folded addmm": (
-        lambda: Net(folded, i=L(6, 6), w=torch.randn(6, 5), b=torch.randn(5), o=L(5, 3)), (4, 6), 0),
+        lambda: Net(folded, i=L(6, 6), w=torch.randn(6, 5), b=torch.randn(5), o=L(5, 3)),
+        (4, 6),
+        0,
+    ),
     "tokens": (Tokens, (6,), 11),
     "used twice": (lambda: Net(lambda n, x: n.o(n.m(n.m(x).relu())).mean(1), m=L(6, 6), o=L(6, 3)), (4, 6), 0),
     "one weight, three functions": (
-        lambda: Net(lambda n, x: n.o(F.linear(x, n.w) + x @ n.w.t() * n.w.mean()).mean(1), w=torch.randn(5, 6), o=L(5, 3)),
-        (4, 6), 0),
+        lambda: Net(
+            lambda n, x: n.o(F.linear(x, n.w) + x @ n.w.t() * n.w.mean()).mean(1), w=torch.randn(5, 6), o=L(5, 3)
+        ),
+        (4, 6),
+        0,
+    ),
     "chunks of one weight": (
-        lambda: Net(lambda n, x: n.o(sum(F.linear(x, w) for w in n.w.chunk(3)).tanh()).mean(1),
-                    w=torch.randn(15, 6), o=L(5, 3)), (4, 6), 0),
+        lambda: Net(
+            lambda n, x: n.o(sum(F.linear(x, w) for w in n.w.chunk(3)).tanh()).mean(1), w=torch.randn(15, 6), o=L(5, 3)
+        ),
+        (4, 6),
+        0,
+    ),
     "conv2d groups, norms": (
-        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.ReLU(True),
-                              nn.Conv2d(8, 8, 3, stride=2, groups=4), nn.Conv2d(8, 4, (3, 2), padding="same"),
-                              nn.AdaptiveAvgPool2d(1), nn.Flatten(), L(4, 3)), (3, 9, 8), 0),
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.GroupNorm(2, 8),
+            nn.ReLU(True),
+            nn.Conv2d(8, 8, 3, stride=2, groups=4),
+            nn.Conv2d(8, 4, (3, 2), padding="same"),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            L(4, 3),
+        ),
+        (3, 9, 8),
+        0,
+    ),
     "conv2d circular, depthwise, dilated": (
-        lambda: nn.Sequential(nn.Conv2d(4, 8, 3, padding=1, padding_mode="circular"),
-                              nn.Conv2d(8, 8, 3, groups=8, dilation=2, padding=2), nn.Flatten(), L(8 * 25, 3)), (4, 5, 5), 0),
+        lambda: nn.Sequential(
+            nn.Conv2d(4, 8, 3, padding=1, padding_mode="circular"),
+            nn.Conv2d(8, 8, 3, groups=8, dilation=2, padding=2),
+            nn.Flatten(),
+            L(8 * 25, 3),
+        ),
+        (4, 5, 5),
+        0,
+    ),
     "conv1d stride, conv3d": (
-        lambda: nn.Sequential(nn.Conv1d(4, 6, 2, stride=2), nn.Unflatten(2, (3, 1, 1)), nn.Conv3d(6, 4, (2, 1, 1)),
-                              nn.Flatten(), L(8, 3)), (4, 6), 0),
+        lambda: nn.Sequential(
+            nn.Conv1d(4, 6, 2, stride=2), nn.Unflatten(2, (3, 1, 1)), nn.Conv3d(6, 4, (2, 1, 1)), nn.Flatten(), L(8, 3)
+        ),
+        (4, 6),
+        0,
+    ),
     "conv folded into the batch": (
-        lambda: Net(lambda n, x: n.o(n.c(x.reshape(-1, 1, 6)).view(x.shape[0], 4, -1)).mean(1),
-                    c=nn.Conv1d(1, 4, 3, stride=2), o=L(8, 3)), (4, 6), 0),
-    "standardised convolution": (lambda: Net(lambda n, x: n.o(n.c(x).relu().mean(2)), c=StandardisedConv(4, 5, 3), o=L(5, 3)), (4, 6), 0),
-    "transposed convolution": (lambda: Net(lambda n, x: n.o(n.c(x).mean(2)), c=nn.ConvTranspose1d(4, 5, 3, 2), o=L(5, 3)), (4, 6), 0),
+        lambda: Net(
+            lambda n, x: n.o(n.c(x.reshape(-1, 1, 6)).view(x.shape[0], 4, -1)).mean(1),
+            c=nn.Conv1d(1, 4, 3, stride=2),
+            o=L(8, 3),
+        ),
+        (4, 6),
+        0,
+    ),
+    "standardised convolution": (
+        lambda: Net(lambda n, x: n.o(n.c(x).relu().mean(2)), c=StandardisedConv(4, 5, 3), o=L(5, 3)),
+        (4, 6),
+        0,
+    ),
+    "transposed convolution": (
+        lambda: Net(lambda n, x: n.o(n.c(x).mean(2)), c=nn.ConvTranspose1d(4, 5, 3, 2), o=L(5, 3)),
+        (4, 6),
+        0,
+    ),
     "instance norm, rms norm": (
-        lambda: nn.Sequential(nn.InstanceNorm1d(4, affine=True), nn.RMSNorm(6), nn.Flatten(), L(24, 3)), (4, 6), 0),
+        lambda: nn.Sequential(nn.InstanceNorm1d(4, affine=True), nn.RMSNorm(6), nn.Flatten(), L(24, 3)),
+        (4, 6),
+        0,
+    ),
     "batch norm in eval mode": (lambda: nn.Sequential(nn.BatchNorm1d(6).eval(), L(6, 3)), (6,), 0),
-    "attention": (lambda: Net(lambda n, x: n.o(n.m(x, x, x)[0].mean(1)), m=nn.MultiheadAttention(6, 2, batch_first=True), o=L(6, 3)), (4, 6), 0),
+    "attention": (
+        lambda: Net(
+            lambda n, x: n.o(n.m(x, x, x)[0].mean(1)), m=nn.MultiheadAttention(6, 2, batch_first=True), o=L(6, 3)
+        ),
+        (4, 6),
+        0,
+    ),
     "embedding bag": (lambda: nn.Sequential(nn.EmbeddingBag(10, 5, mode="mean"), L(5, 3)), (6,), 10),
     "bilinear, einsum, prelu": (
-        lambda: Net(lambda n, x: n.p(torch.einsum("bd,dk->bk", n.b(x, x), n.w)), b=nn.Bilinear(6, 6, 4),
-                    w=torch.randn(4, 3), p=nn.PReLU(3)), (6,), 0),
+        lambda: Net(
+            lambda n, x: n.p(torch.einsum("bd,dk->bk", n.b(x, x), n.w)),
+            b=nn.Bilinear(6, 6, 4),
+            w=torch.randn(4, 3),
+            p=nn.PReLU(3),
+        ),
+        (6,),
+        0,
+    ),
     "weight norm": (lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(L(6, 5)), L(5, 3)), (6,), 0),
     "arithmetic in place": (
-        lambda: Net(lambda n, x: n.o(n.m(x).add_(n.p).mul_(n.p)), m=L(6, 5), p=torch.randn(5), o=L(5, 3)), (6,), 0),
+        lambda: Net(lambda n, x: n.o(n.m(x).add_(n.p).mul_(n.p)), m=L(6, 5), p=torch.randn(5), o=L(5, 3)),
+        (6,),
+        0,
+    ),
     "prompt tokens": (
-        lambda: Net(lambda n, x: n.o(torch.cat([n.p.repeat(x.shape[0], 1, 1), n.p.expand(x.shape[0], 2, 6), x], 1)).mean(1),
-                    p=torch.randn(2, 6), o=L(6, 3)), (4, 6), 0),
+        lambda: Net(
+            lambda n, x: n.o(torch.cat([n.p.repeat(x.shape[0], 1, 1), n.p.expand(x.shape[0], 2, 6), x], 1)).mean(1),
+            p=torch.randn(2, 6),
+            o=L(6, 3),
+        ),
+        (4, 6),
+        0,
+    ),
     "table by index": (lambda: Net(lambda n, x: n.o(n.t[x - 5].mean(1)), t=torch.randn(10, 5), o=L(5, 3)), (6,), 10),
     "declared and never used": (lambda: Net(lambda n, x: n.o(x), m=L(6, 5), o=L(6, 3)), (6,), 0),
     "computed and thrown away": (lambda: Net(lambda n, x: (n.m(x), n.o(x))[1], m=L(6, 5), o=L(6, 3)), (6,), 0),
-}  # fmt: skip
+}
 
 
 def oracle(name: str, size: int = 5) -> tuple[nn.Module, Losses, Any, Clip, Output]:
@@ -153,7 +227,11 @@ def error(out: Output, expected: Output) -> float:
     """Largest relative error of the norms and of each parameter's sum; of a zero sum, by the whole's size."""
     assert out.norms is not None
     assert expected.norms is not None
-    worst = ((out.norms - expected.norms).abs() / expected.norms.clamp(min=1e-30)).max().item() if out.norms.numel() else 0.0
+    worst = (
+        ((out.norms - expected.norms).abs() / expected.norms.clamp(min=1e-30)).max().item()
+        if out.norms.numel()
+        else 0.0
+    )
     whole = torch.stack([g.norm() for g in expected.grads.values()]).norm()
     for name, g in expected.grads.items():
         size = g.norm() if g.norm() > 1e-9 * whole else whole

@@ -40,7 +40,7 @@ def build(spec: Spec, workload: Workload) -> Task:
         import transformers
     except ImportError as error:
         raise MissingExtra("transformers", "models") from error
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     facts, source = _facts(spec)
     kind = facts.pop("model_type")
     T = workload.seq_len or 128

@@ -19,7 +19,7 @@ def build_timm(spec: Spec, workload: Workload) -> Task:
     """A model of timm; options are its constructor's keywords."""
     try:
         import timm
-        from timm.layers import set_fused_attn
+        from timm.layers import config as timm_layers
     except ImportError as error:
         raise MissingExtra("timm", "models") from error
     if not timm.is_model(spec.name):
@@ -33,7 +33,7 @@ def build_timm(spec: Spec, workload: Workload) -> Task:
     config = timm.get_pretrained_cfg(spec.name)
     size = workload.image_size or (config.input_size[-1] if config else 224)
     # Only the fused kernel or the plain products: what "None" means is timm's own choice.
-    set_fused_attn(workload.attention != "eager")
+    timm_layers.set_fused_attn(workload.attention != "eager")
     model, taken = _with_size(timm.create_model, spec, options, {"img_size": size, "drop_path_rate": 0.0})
     if "img_size" not in taken and workload.image_size is not None and size % 32:
         raise DpbenchError(f"timm:{spec.name} takes images of multiples of 32 pixels; got image_size {size}")
@@ -84,7 +84,9 @@ def build_torchvision(spec: Spec, workload: Workload) -> Task:
         model = builder(weights=None, **options)
     except (TypeError, ValueError) as error:
         keywords = ", ".join(inspect.signature(builder).parameters)
-        raise DpbenchError(f"torchvision:{spec.name} cannot be built with {options}: {error} (takes {keywords})") from error
+        raise DpbenchError(
+            f"torchvision:{spec.name} cannot be built with {options}: {error} (takes {keywords})"
+        ) from error
     _still(model)
     classes = int(options.get("num_classes", 1000))
     source = f"torchvision {torchvision.__version__}, {spec.name}, random weights, dropout 0"

@@ -24,7 +24,7 @@ def normalize(model: nn.Module, norm: str | None) -> None:
         if norm is None:
             raise Refused(
                 f"{name} is a {type(module).__name__}: it mixes the examples of a batch, so no example has a "
-                "gradient of its own. Ask for group norm instead: --norm group (norm = \"group\" in a suite)."
+                'gradient of its own. Ask for group norm instead: --norm group (norm = "group" in a suite).'
             )
         parent = model.get_submodule(name.rpartition(".")[0])
         replacement = group_norm(module)

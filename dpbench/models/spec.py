@@ -42,7 +42,9 @@ def parse(text: str) -> Spec:
         return Spec("file", head, options)
     family, colon, name = head.partition(":")
     if family not in FAMILIES:
-        raise unknown("model family", family, FAMILIES, f"Got {text!r}; expected family:name, a .json or file.py:build.")
+        raise unknown(
+            "model family", family, FAMILIES, f"Got {text!r}; expected family:name, a .json or file.py:build."
+        )
     if not colon or not name:
         raise DpbenchError(f"model {text!r} names no model; expected {family}:name. See: dpbench list models")
     return Spec(family, name, options)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -52,7 +54,8 @@ class Block(nn.Module):
         future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
         attended = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
         x = x + self.out(attended.transpose(1, 2).reshape(B, T, -1))
-        return x + self.down(F.gelu(self.up(self.norm2(x))))
+        y: Tensor = x + self.down(F.gelu(self.up(self.norm2(x))))
+        return y
 
 
 def mlp(workload: Workload, width: int = 128, depth: int = 4, features: int = 0, inplace: bool = False) -> Task:
@@ -61,7 +64,7 @@ def mlp(workload: Workload, width: int = 128, depth: int = 4, features: int = 0,
     depth = workload.layers or depth
     sizes = [features, *[width] * (depth - 1), classes]
     parts: list[nn.Module] = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         parts += [nn.Linear(inputs, outputs), nn.ReLU(inplace)]
     model = nn.Sequential(*parts[:-1])
     T = workload.seq_len
@@ -102,7 +105,7 @@ def classify(model: nn.Module, batch: Any) -> Tensor:
     return losses.cross_entropy(model(batch["x"]), batch["y"])
 
 
-KINDS = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
+KINDS: dict[str, Callable[..., Task]] = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
 
 
 def build(spec: Spec, workload: Workload) -> Task:
@@ -111,5 +114,4 @@ def build(spec: Spec, workload: Workload) -> Task:
         raise unknown("synthetic model", spec.name, KINDS)
     kind = KINDS[spec.name]
     options = spec.take(name for name in inspect.signature(kind).parameters if name != "workload")
-    task: Task = kind(workload, **options)
-    return task
+    return kind(workload, **options)

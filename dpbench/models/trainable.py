@@ -60,10 +60,14 @@ def _lora(model: nn.Module, trainable: str) -> nn.Module:
     targets = options["targets"].split("+") if "targets" in options else None
     rank = int(options.get("r", 8))
     config = peft.LoraConfig(
-        r=rank, lora_alpha=int(options.get("alpha", rank)), target_modules=targets, lora_dropout=0.0, init_lora_weights=False
+        r=rank,
+        lora_alpha=int(options.get("alpha", rank)),
+        target_modules=targets,
+        lora_dropout=0.0,
+        init_lora_weights=False,
     )
     try:
-        adapted: nn.Module = peft.get_peft_model(model, config)  # type: ignore[arg-type]
+        adapted: nn.Module = peft.get_peft_model(model, config)
     except ValueError as error:
         raise DpbenchError(f"lora cannot be put on this model: {error} Give targets=NAME+NAME.") from error
     return adapted

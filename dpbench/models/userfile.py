@@ -1,4 +1,4 @@
-'''A user's own model: ``--model path/to/file.py:build``.
+"""A user's own model: ``--model path/to/file.py:build``.
 
 The function is called as ``build(workload)`` and returns ``(model, losses, batches)``::
 
@@ -17,7 +17,7 @@ The function is called as ``build(workload)`` and returns ``(model, losses, batc
 ``batches`` may also be one concrete batch; the first ``size`` rows of it are taken, again and again
 from the top where it has too few. ``workload`` has the axes that were asked for: ``seq_len``,
 ``image_size``, ``layers``, ``classes`` and so on; None where nothing was said.
-'''
+"""
 
 from __future__ import annotations
 
@@ -54,11 +54,15 @@ def build(spec: Spec, workload: Workload) -> Task:
     except Exception as error:
         raise DpbenchError(f"{name}(workload) in {path} raised {type(error).__name__}: {error}") from error
     if not isinstance(returned, tuple) or len(returned) != 3:
-        raise DpbenchError(f"{name}(workload) in {path} returned {type(returned).__name__}; expected (model, losses, batches)")
+        raise DpbenchError(
+            f"{name}(workload) in {path} returned {type(returned).__name__}; expected (model, losses, batches)"
+        )
     model, losses, batches = returned
     if not isinstance(model, nn.Module) or not callable(losses):
         got = f"({type(model).__name__}, {type(losses).__name__}, {type(batches).__name__})"
-        raise DpbenchError(f"{name}(workload) in {path} returned {got}; expected (nn.Module, function, function or batch)")
+        raise DpbenchError(
+            f"{name}(workload) in {path} returned {got}; expected (nn.Module, function, function or batch)"
+        )
     return Task(model, losses, batches if callable(batches) else _rows(batches), "vector", f"{name} in {path}")
 
 

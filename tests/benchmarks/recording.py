@@ -67,7 +67,9 @@ def main() -> None:
     forward = median(plain)
     print(f"forward of GPT-2 small, B={B}, T={T}, one thread: {forward:.3f} s, {count.calls} calls")
     print(f"recorded / plain at full width: {median(r / p for r, p in zip(recorded, plain, strict=True)):.4f}")
-    print(f"recording, on a narrow model of the same calls: {extra * 1e3:.2f} ms = {extra / forward:.3%} of that forward")
+    print(
+        f"recording, on a narrow model of the same calls: {extra * 1e3:.2f} ms = {extra / forward:.3%} of that forward"
+    )
     print(f"per call: {extra / count.calls * 1e6:.2f} us")
 
 

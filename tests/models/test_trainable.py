@@ -51,7 +51,7 @@ def test_adapters_alone_are_trained_and_both_their_factors_have_a_gradient():
 @pytest.mark.parametrize(
     ("trainable", "message"),
     [
-        ("bias", r"unknown trainable 'bias'. Did you mean biases\?"),
+        ("bias", r"unknown trainable 'bias'. Did you mean biases"),
         ("pattern:nothing.*", "selects no parameter; the names are like block.attn.weight"),
         ("lora:r=2,target=attn", r"unknown option of lora 'target'. Did you mean targets\?"),
         ("lora:r=2,targets=nothing", r"lora cannot be put on this model: .*nothing"),

@@ -25,13 +25,16 @@ def made(tmp_path):
 
 
 def test_batches_may_be_a_function_and_the_axes_arrive(made):
-    task = made("""
+    task = made(
+        """
 def build(workload):
     def batches(size, seed):
         g = torch.Generator().manual_seed(seed)
         return {"x": torch.randn(size, 3, generator=g), "y": torch.zeros(size, dtype=torch.long)}
     return torch.nn.Linear(3, workload.classes), losses, batches
-""", classes=6)
+""",
+        classes=6,
+    )
     assert task.model.out_features == 6
     assert task.losses(task.model, task.batches(4, 0)).shape == (4,)
     assert task.source.startswith("build in ")

@@ -27,7 +27,9 @@ TINY: dict[str, Workload] = {
     "roberta": text(f"roberta-base({BERT})"),
     "roberta last layer": text(f"roberta-base({BERT})", trainable="last"),
     "bert": text(f"bert-base-uncased({BERT})", attention="eager"),
-    "distilbert": text("distilbert-base-uncased(dim=16,n_heads=2,hidden_dim=32,vocab_size=60,max_position_embeddings=16)"),
+    "distilbert": text(
+        "distilbert-base-uncased(dim=16,n_heads=2,hidden_dim=32,vocab_size=60,max_position_embeddings=16)"
+    ),
     "llama": text(f"llama-3.2-1b({LLAMA})"),
     "qwen2": text(f"qwen2.5-0.5b({LLAMA.replace('head_dim=8,', '')})", attention="eager"),
     "gemma": text(f"gemma-2b({LLAMA})"),
@@ -38,7 +40,9 @@ TINY: dict[str, Workload] = {
     "cait": image(f"timm:cait_xxs24_224({VIT},depth=2)"),
     "beit": image(f"timm:beit_base_patch16_224({VIT},depth=2)"),
     "convnext": image("timm:convnext_atto(depths=[1,1,1,1],dims=[8,8,8,8])"),
-    "swin": image("timm:swin_tiny_patch4_window7_224(img_size=32,window_size=4,depths=[2,2],num_heads=[2,2],embed_dim=16)"),
+    "swin": image(
+        "timm:swin_tiny_patch4_window7_224(img_size=32,window_size=4,depths=[2,2],num_heads=[2,2],embed_dim=16)"
+    ),
     "resnet18": image("torchvision:resnet18", norm="group"),
     "vgg11": image("torchvision:vgg11"),
     "mlp, in-place, three axes": Workload(

@@ -1,0 +1,173 @@
+"""The jobs of a child, done in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from dpbench.job import Job
+from dpbench.records import Workload
+from dpbench.worker import work
+
+MISBEHAVING = Path(__file__).parent / "misbehaving"
+MLP = Workload(model="synthetic:mlp(width=8,depth=2)", batch=5)
+METRICS = {"peak_live", "peak_process", "resident"}
+
+
+def told(kind, *implementations, workload=MLP, **options):
+    messages = []
+    job = Job(kind=kind, workload=workload, implementations=implementations, budget_s=1e-3, **options)
+    work(job, messages.append)
+    assert messages[-1]["event"] == "done"
+    return messages[:-1]
+
+
+def of(messages, event):
+    return [m for m in messages if m["event"] == event]
+
+
+def misbehaving(name):
+    return str(MISBEHAVING / f"{name}.py")
+
+
+def test_parity_tells_of_each_as_it_goes():
+    found = told("parity", "nonprivate", "bk", "opacus")
+    assert [m["event"] for m in found] == ["started", "result"] * 3
+    results = of(found, "result")
+    assert [r["implementation"] for r in results] == ["nonprivate", "bk", "opacus"]
+    assert all(r["parity"]["passed"] and r["coverage"] == 1.0 for r in results)
+
+
+def test_who_raises_or_refuses_does_not_keep_the_others_from_being_checked():
+    found = told("parity", misbehaving("raises"), misbehaving("refuses"), misbehaving("wrong"), "bk")
+    ended = {Path(m["implementation"]).stem: m["outcome"] for m in of(found, "ended")}
+    assert ended == {"raises": "failed", "refuses": "refused"}
+    passed = {Path(m["implementation"]).stem: m["parity"]["passed"] for m in of(found, "result")}
+    assert passed == {"wrong": False, "bk": True}
+
+
+@pytest.mark.parametrize(("precision", "native"), [("bf16", False), ("bf16", True), ("amp-bf16", True)])
+def test_parity_is_checked_in_float64_or_in_the_workloads_own_precision(precision, native):
+    workload = Workload(model=MLP.model, batch=5, precision=precision)
+    (result,) = of(told("parity", "bk", workload=workload, native=native), "result")
+    assert result["parity"]["precision"] == (precision if native else "float64")
+    assert result["parity"]["passed"]
+
+
+def test_memory_comes_under_its_names_with_the_facts_of_the_model():
+    facts, started, result = told("memory", "bk")
+    assert facts["facts"]["parameters"] == facts["facts"]["trainable"] == 2 * (8 * 8 + 8)
+    assert started["implementation"] == "bk"
+    assert set(result["memory"]) == METRICS
+    assert result["memory"]["resident"] == 4 * 144 + 5 * 8 * 4 + 5 * 8
+
+
+def test_instantiating_takes_the_memory_of_the_per_sample_gradients():
+    wide = Workload(model="synthetic:mlp(width=64,depth=2)", batch=32)
+    peaks = {
+        m["implementation"]: m["memory"]["peak_live"]
+        for m in of(told("memory", "opacus", "bk", workload=wide), "result")
+    }
+    assert peaks["opacus"] > 32 * 64 * 64 * 4 > peaks["bk"]
+
+
+def test_a_round_gives_the_samples_of_each():
+    found = told("round", "nonprivate", "bk", seed=3)
+    samples = {m["implementation"]: m["seconds"] for m in of(found, "result")}
+    assert set(samples) == {"nonprivate", "bk"}
+    assert all(len(s) >= 1 and min(s) > 0 for s in samples.values())
+    timed = [m["implementation"] for m in of(found, "started")][2:]
+    assert sorted(timed) == sorted(n for n, s in samples.items() for _ in s)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_who_raises_in_a_round_ends_it(at):
+    names = ["bk", "opacus"]
+    names.insert(at, misbehaving("raises"))
+    found = told("round", *names)
+    (ended,) = of(found, "ended")
+    assert (Path(ended["implementation"]).stem, ended["outcome"]) == ("raises", "failed")
+    assert of(found, "result") == []
+
+
+def test_a_training_step_is_measured_where_it_is_asked_for():
+    train = Workload(model=MLP.model, batch=5, step="train", optimizer="adamw")
+    for kind in ("memory", "round"):
+        assert len(of(told(kind, "nonprivate", "bk", workload=train), "result")) == 2
+
+
+def test_a_gradient_that_is_not_finite_is_a_failure(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("""
+import torch
+def build(workload):
+    def losses(model, batch):
+        return model(batch).sum(1) * 1e38
+    return torch.nn.Linear(2, 2), losses, torch.randn(8, 2)
+""")
+    (ended,) = of(told("memory", "bk", workload=Workload(model=f"{path}:build", batch=2)), "ended")
+    assert ended["outcome"] == "failed"
+    assert "not finite: examples 0, 1" in ended["reason"]
+
+
+def test_what_the_model_raises_is_told_of_nobody():
+    (ended,) = told("memory", "bk", workload=Workload(model="synthetic:nlp", batch=5))
+    assert (ended["implementation"], ended["outcome"]) == (None, "failed")
+    assert "Did you mean mlp" in ended["reason"]
+
+
+def test_a_check_tells_every_mistake_and_refusals_are_none():
+    names = ["synthetic:nlp", "synthetic:cnn", "transformers:gpt3"]
+    workloads = [Workload(model=m, batch=1) for m in names]
+    workloads += [
+        Workload(model=MLP.model, batch=1, device="cuda:99"),
+        Workload(model=MLP.model, batch=1, precision="tf32"),
+    ]
+    found = told("check", workload=MLP, also=tuple(workloads))
+    assert [m["event"] for m in found] == ["mistake"] * 4
+    reasons = " ".join(m["reason"] for m in found)
+    assert all(text in reasons for text in ("'nlp'", "gpt3", "cuda:99", "tf32"))
+
+
+def test_what_was_imported_for_the_job_is_told():
+    messages = []
+    work(Job(kind="memory", workload=MLP, implementations=("bk",)), messages.append)
+    assert isinstance(messages[-1]["imported"], list)
+
+
+def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
+    path = tmp_path / "hooks.py"
+    path.write_text("""
+import torch
+from dpbench.interface import Output, Supports
+TITLE, MODULES, SUPPORTS = "hooks", "-", Supports()
+class Step:
+    def __init__(self, model, losses, clip):
+        self.model, self.losses, self.calls = model, losses, 0
+        self.handle = next(model.children()).register_forward_hook(self.count)
+    def count(self, *arguments):
+        self.calls += 1
+    def __call__(self, batch, *, unit=None, mask=None):
+        self.calls = 0
+        losses = self.losses(self.model, batch)
+        assert self.calls == 1
+        losses.sum().backward()
+        return Output({n: p.grad for n, p in self.model.named_parameters()}, None, losses.detach())
+    def close(self):
+        self.handle.remove()
+prepare = Step
+""")
+    from dpbench.built import Built
+    from dpbench.tensors import marks
+    from dpbench.worker import ready
+
+    built = Built(MLP, 5)
+    job = Job(kind="round", workload=MLP)
+    _, after = ready("bk", built, job)
+    assert after is built
+    _, after = ready(str(path), built, job)
+    assert after is not built
+    assert marks(after.model) != marks(built.model)
+    assert all(torch.equal(a, b) for a, b in zip(after.model.parameters(), built.model.parameters(), strict=True))
