@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dpbench.job import Job
@@ -37,7 +38,7 @@ def answer(send: Send) -> None:
         "group": os.getpgid(0),
         "session": os.getsid(0),
         "parent": os.getppid(),
-        "score": open("/proc/self/oom_score_adj").read().strip() if sys.platform == "linux" else None,
+        "score": Path("/proc/self/oom_score_adj").read_text().strip() if sys.platform == "linux" else None,
         "torch": "torch" in sys.modules,
         "threads": len(os.listdir("/proc/self/task")) if sys.platform == "linux" else None,
         "big": "x" * 300_000,

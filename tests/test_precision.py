@@ -36,7 +36,7 @@ def test_amp_keeps_the_parameters_and_computes_in_bfloat16():
 
 
 def test_fp32_changes_nothing():
-    model, losses, batch = applied("fp32")
+    model, losses, _ = applied("fp32")
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert losses is cross_entropy
     assert not torch.backends.cuda.matmul.allow_tf32

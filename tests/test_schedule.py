@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ def test_the_slow_ones_are_spread_over_the_whole_round(wanted, seed):
     made = blocks(wanted, seed)
     for name, count in wanted.items():
         places = [i for i, block in enumerate(made) if name in block]
-        gaps = [b - a for a, b in zip(places, places[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(places)]
         assert all(gap <= -(-len(made) // count) for gap in gaps)
 
 

@@ -45,7 +45,7 @@ def test_every_optimizer_of_a_suite_moves_the_weights(optimizer):
 
 
 def test_an_unknown_optimizer_is_refused():
-    with pytest.raises(DpbenchError, match="unknown optimizer 'adam'. Did you mean adamw"):
+    with pytest.raises(DpbenchError, match=r"unknown optimizer 'adam'\. Did you mean adamw"):
         trained("adam")
 
 

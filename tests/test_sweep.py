@@ -192,3 +192,10 @@ def test_records_are_json_that_can_be_read_back(everything):
 def test_cells_have_the_baseline_first():
     cells = cells_of(suite_of("bk"))
     assert cells[0] == Cell("nonprivate", cells[0].workload)
+
+
+def test_who_crashes_in_the_middle_of_a_round_was_right_and_has_its_memory(everything):
+    record = everything[1]["late"]
+    assert record.parity.passed
+    assert "peak_live" in record.metrics
+    assert "step_seconds" not in record.metrics

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from dpbench.records import Workload
@@ -13,6 +14,8 @@ from dpbench.selection import SHORT
 
 NAMES = {axis: short for short, axis in SHORT.items()}
 MAX_COLUMNS = 4
+WIDTH = 36
+"""Characters of a title that fit over a panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ def panels_of(rows: Iterable[Row], size: str) -> list[Panel]:
         groups.setdefault(key, []).append(row)
     groups = {k: g for k, g in groups.items() if len({getattr(r.workload, size) for r in g} - {None}) > 1}
     varying = [i for i in range(len(others) + 1) if len({k[i] for k in groups}) > 1]
+    models = {group[0].workload.model for group in groups.values()}
     panels = []
     for key, group in groups.items():
         parts = []
@@ -45,10 +49,12 @@ def panels_of(rows: Iterable[Row], size: str) -> list[Panel]:
                 parts.append(Path(str(key[0])).stem)
             elif others[i - 1] != "model" and key[i] is not None:
                 parts.append(f"{NAMES.get(others[i - 1], others[i - 1])}={key[i]}")
-        model, long, options = group[0].workload.model.partition("(")
-        # Options of a model go to a line of their own, so that titles do not run into each other.
-        title = "  ".join([long + options, *parts] if long else [model, *parts])
-        panels.append(Panel(f"{model}\n{title}" if long else title, tuple(group)))
+        model = group[0].workload.model
+        name = model.partition("(")[0]
+        # A model's options are long: they are shown where a name alone would not tell two models apart.
+        shown = model if len({m for m in models if m.partition("(")[0] == name}) > 1 else name
+        lines = [*wrap(shown, WIDTH), *wrap("  ".join(parts), WIDTH)]
+        panels.append(Panel("\n".join(lines), tuple(group)))
     return panels
 
 

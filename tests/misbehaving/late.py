@@ -1,5 +1,6 @@
-"""Behaves for its first steps, and crashes in the middle of a round."""
+"""Behaves until it is timed, which shows in the garbage collector being off, and then crashes."""
 
+import gc
 import os
 import signal
 
@@ -10,11 +11,10 @@ TITLE, MODULES, SUPPORTS = "Late", "1", Supports()
 
 class Late:
     def __init__(self, step):
-        self._step, self._count = step, 0
+        self._step = step
 
     def __call__(self, batch, *, unit=None, mask=None):
-        self._count += 1
-        if self._count == 4:
+        if not gc.isenabled():
             os.kill(os.getpid(), signal.SIGABRT)
         return self._step(batch, unit=unit, mask=mask)
 

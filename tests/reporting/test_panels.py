@@ -5,7 +5,7 @@ from tests.records_for_tests import record, sweep, workload
 
 def test_panels_are_called_by_what_differs():
     titles = [p.title for p in panels_of(rows(sweep(1)), "batch")]
-    assert titles[0] == "transformers:gpt2  T=64"
+    assert titles[0] == "transformers:gpt2\nT=64"
     assert titles[-1] == "timm:vit_small"
     assert len(titles) == len(set(titles)) == 7
 
@@ -15,9 +15,11 @@ def test_a_single_size_gives_no_panel():
     assert len(panels_of(rows([record(on=workload(batch=8, seq_len=t)) for t in (1, 2)]), "seq_len")) == 1
 
 
-def test_options_of_a_model_have_a_line_of_their_own():
+def test_options_of_a_model_are_shown_where_its_name_is_not_enough():
     every = rows([record(on=workload(m, b)) for m in ("timm:x(a=1)", "timm:y") for b in (1, 2)])
-    assert [p.title for p in panels_of(every, "batch")] == ["timm:x\n(a=1)", "timm:y"]
+    assert [p.title for p in panels_of(every, "batch")] == ["timm:x", "timm:y"]
+    every = rows([record(on=workload(m, b)) for m in ("timm:x(a=1)", "timm:x(a=2)") for b in (1, 2)])
+    assert [p.title for p in panels_of(every, "batch")] == ["timm:x(a=1)", "timm:x(a=2)"]
 
 
 def test_no_two_panels_share_a_place_and_few_places_are_empty():
