@@ -48,7 +48,12 @@ def build(spec: Spec, workload: Workload) -> Task:
         config = transformers.AutoConfig.for_model(kind, use_cache=False)
     except ValueError as error:
         raise unknown("Transformers model type", kind, list(transformers.CONFIG_MAPPING)) from error
-    _set(config, spec, facts, workload)
+    try:
+        _set(config, spec, facts, workload)
+    except DpbenchError:
+        raise
+    except Exception as error:  # what a configuration raises for a field of the wrong type differs by version
+        raise DpbenchError(f"transformers:{spec.name} cannot be built: {' '.join(str(error).split())}") from error
     room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if room is not None and room - (2 if kind == "roberta" else 0) < T and kind != "t5":
         raise DpbenchError(f"{spec.name} has {room} positions; got seq_len {T}. Give max_position_embeddings={T + 2}.")
@@ -93,7 +98,10 @@ def _facts(spec: Spec) -> tuple[dict[str, Any], str]:
 
 
 def _dropout(spec: Spec) -> float:
-    return float(spec.options.get("dropout", 0.0))
+    value = spec.options.get("dropout", 0.0)
+    if type(value) not in (int, float) or not 0 <= value < 1:
+        raise DpbenchError(f"dropout is {value!r}, expected a number from 0 up to 1")
+    return float(value)
 
 
 def _set(config: Any, spec: Spec, facts: dict[str, Any], workload: Workload) -> None:

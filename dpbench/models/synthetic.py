@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dpbench import losses
-from dpbench.errors import unknown
+from dpbench.errors import DpbenchError, unknown
 from dpbench.models.batches import classified, sequences
 from dpbench.models.spec import Spec
 from dpbench.models.task import Task
@@ -83,7 +84,8 @@ def cnn(workload: Workload, channels: int = 16, depth: int = 3) -> Task:
     classes, size, depth = workload.classes or 10, workload.image_size or 32, workload.layers or depth
     parts: list[nn.Module] = []
     for i in range(depth):
-        parts += [nn.Conv2d(3 if i == 0 else channels, channels, 3, padding=1), nn.GroupNorm(4, channels), nn.ReLU()]
+        norm = nn.GroupNorm(math.gcd(4, channels), channels)
+        parts += [nn.Conv2d(3 if i == 0 else channels, channels, 3, padding=1), norm, nn.ReLU()]
     model = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
     source = f"{depth} convolutions of {channels} channels"
     return Task(model, classify, classified((3, size, size), classes), "image", source)
@@ -92,6 +94,8 @@ def cnn(workload: Workload, channels: int = 16, depth: int = 3) -> Task:
 def transformer(workload: Workload, width: int = 64, depth: int = 2, heads: int = 4, vocab: int = 1000) -> Task:
     """A causal language model."""
     T, depth = workload.seq_len or 64, workload.layers or depth
+    if width % heads:
+        raise DpbenchError(f"synthetic:transformer has width {width}, expected a multiple of its {heads} heads")
 
     def loss(model: nn.Module, batch: Any) -> Tensor:
         return losses.language_model(model(batch["input_ids"]), batch["labels"])
@@ -114,4 +118,7 @@ def build(spec: Spec, workload: Workload) -> Task:
         raise unknown("synthetic model", spec.name, KINDS)
     kind = KINDS[spec.name]
     options = spec.take(name for name in inspect.signature(kind).parameters if name != "workload")
+    for name, value in options.items():
+        if name != "inplace" and not (type(value) is int and value > 0):
+            raise DpbenchError(f"synthetic:{spec.name} has {name} = {value!r}, expected a whole number from 1")
     return kind(workload, **options)

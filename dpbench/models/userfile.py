@@ -22,6 +22,7 @@ from the top where it has too few. ``workload`` has the axes that were asked for
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ def build(spec: Spec, workload: Workload) -> Task:
     path = Path(text or spec.name)
     if not text or not name.isidentifier():
         raise DpbenchError(f"model {spec.name!r} names no function; expected path/to/file.py:build")
+    if spec.options:
+        given = ", ".join(spec.options)
+        raise DpbenchError(f"model {spec.name} takes no options; got {given}. Write a function for each choice")
     if not path.is_file():
         raise DpbenchError(f"no file {path}; expected path/to/file.py:build")
     function = getattr(_module(path), name, None)
@@ -74,10 +78,12 @@ def _rows(batch: Any) -> Batches:
 
 
 def _module(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"dpbench_user_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Under a name of its own: dataclasses look their module up, and no library may be hidden by the file's name.
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -48,6 +48,10 @@ def _rows_and_columns(use: Matrix, ds: Tensor) -> tuple[Tensor, Tensor]:
 def _cross(rows: Tensor, columns: Tensor, ids: Tensor, ds: Tensor, padding_idx: int | None) -> Tensor:
     if padding_idx is not None:
         ds = ds.masked_fill((ids == padding_idx)[:, :, None], 0)
+    # Under autocast the head's tensors are bfloat16 and those of the lookup float32.
+    common = torch.promote_types(columns.dtype, ds.dtype)
     picked = rows.gather(2, ids[:, None, :].expand(-1, rows.shape[1], -1))
-    products = picked.to(torch.promote_types(rows.dtype, torch.float32)) * torch.bmm(columns, ds.mT)
+    products = picked.to(torch.promote_types(rows.dtype, torch.float32)) * torch.bmm(
+        columns.to(common), ds.mT.to(common)
+    )
     return products.sum((1, 2))

@@ -49,7 +49,7 @@ def test_equals_the_explicit_loop(name, implementation):
     assert error(implementation, name) < 1e-10
 
 
-@pytest.mark.parametrize("name", ["resnet18"])
+@pytest.mark.parametrize("name", LARGE)
 def test_a_large_network_equals_the_explicit_loop(name):
     assert error("bk_mixopt", name, 2) < 1e-10
 

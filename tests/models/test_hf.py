@@ -124,6 +124,8 @@ def test_source_and_count_are_said():
         ("transformers:gtp2", r"unknown Transformers model 'gtp2'. Did you mean gpt2"),
         ("transformers:gpt2(n_layers=2)", r"unknown option of transformers:gpt2 'n_layers'. Did you mean n_layer"),
         ("transformers:gpt2(n_embd=10,n_head=3,n_layer=1)", "transformers:gpt2 cannot be built"),
+        ("transformers:gpt2(n_embd=abc)", "transformers:gpt2 cannot be built: .*n_embd"),
+        ("transformers:gpt2(dropout=abc)", "dropout is 'abc', expected a number from 0 up to 1"),
         ("gone/config.json", "no file gone/config.json; expected a config.json of Transformers"),
     ],
 )

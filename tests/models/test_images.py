@@ -66,8 +66,15 @@ def test_there_are_no_auxiliary_outputs(name):
     [
         ("timm:vit_tiny_patch16_225", r"unknown timm model.*Did you mean .*vit_tiny_patch16_224"),
         ("torchvision:resnet81", r"unknown torchvision model 'resnet81'. Did you mean resnet18"),
-        ("timm:vit_tiny_patch16_224(dept=2)", "cannot be built with .*dept"),
-        ("torchvision:resnet18(dept=2)", "cannot be built with .*dept"),
+        (
+            "timm:vit_tiny_patch16_224(dept=2)",
+            r"unknown option of timm:vit_tiny_patch16_224 'dept'. Did you mean depth",
+        ),
+        (
+            "torchvision:resnet18(nmu_classes=2)",
+            r"unknown option of torchvision:resnet18 'nmu_classes'. Did you mean num",
+        ),
+        ("timm:vit_small_patch14_dinov2(depth=1)", "has no classifier of its own; give classes"),
     ],
 )
 def test_a_mistake_is_said(model, message):
@@ -76,8 +83,18 @@ def test_a_mistake_is_said(model, message):
 
 
 def test_layers_are_refused_where_there_is_no_such_axis():
-    with pytest.raises(Refused, match="torchvision:vgg11 has no axis layers"):
-        build(Workload(model="torchvision:vgg11", batch=1, layers=3))
+    for model in ("torchvision:vgg11", "timm:convnext_atto"):
+        with pytest.raises(Refused, match=f"{model} has no axis layers"):
+            build(Workload(model=model, batch=1, layers=3))
+
+
+def test_an_unknown_attention_is_named():
+    with pytest.raises(DpbenchError, match="unknown attention 'flash'. Known: eager, sdpa"):
+        build(Workload(model="timm:vit_tiny_patch16_224", batch=1, attention="flash"))
+
+
+def test_dropout_is_said_where_it_is_asked_for():
+    assert "drop_rate 0.1" in build(Workload(model="timm:vit_tiny_patch16_224(depth=1,drop_rate=0.1)", batch=1)).source
 
 
 @pytest.mark.parametrize("package", ["timm", "torchvision"])

@@ -42,6 +42,9 @@ def test_a_transformer_is_causal_and_untied():
     [
         ("synthetic:mpl", r"unknown synthetic model 'mpl'. Did you mean mlp"),
         ("synthetic:mlp(widht=3)", r"unknown option of synthetic:mlp 'widht'. Did you mean width"),
+        ("synthetic:mlp(width=abc)", "synthetic:mlp has width = 'abc', expected a whole number from 1"),
+        ("synthetic:mlp(width=0)", "synthetic:mlp has width = 0, expected a whole number from 1"),
+        ("synthetic:transformer(width=10,heads=4)", "has width 10, expected a multiple of its 4 heads"),
     ],
 )
 def test_a_mistake_is_said(model, message):

@@ -1,11 +1,14 @@
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 from dpbench.errors import DpbenchError, MissingExtra
+from dpbench.models import build
 from dpbench.models.trainable import select
+from tests.models.tiny import TINY
 
 
 def network():
@@ -37,6 +40,15 @@ def test_only_what_is_asked_for_is_trained(trainable, names):
     assert trained(select(network(), trainable)) == names
 
 
+@pytest.mark.parametrize(
+    ("name", "head"), [("gpt2", "transformer.wte.weight"), ("gpt2 untied", "lm_head.weight"), ("t5", "shared.weight")]
+)
+def test_the_last_layer_of_a_language_model_is_its_head(name, head):
+    """Not the norm before it, which is last by name where the head is tied to the embedding."""
+    pytest.importorskip("transformers")
+    assert trained(build(replace(TINY[name], trainable="last")).model) == [head]
+
+
 def test_adapters_alone_are_trained_and_both_their_factors_have_a_gradient():
     pytest.importorskip("peft")
     model = select(network(), "lora:r=3,targets=attn")
@@ -53,6 +65,10 @@ def test_adapters_alone_are_trained_and_both_their_factors_have_a_gradient():
     [
         ("bias", r"unknown trainable 'bias'. Did you mean biases"),
         ("pattern:nothing.*", "selects no parameter; the names are like block.attn.weight"),
+        ("loraX", r"unknown trainable 'loraX'"),
+        ("lora:8", r"unknown option of lora '8'"),
+        ("lora:r=x,targets=attn", "lora has r = 'x', expected a whole number from 1"),
+        ("lora:r=0,targets=attn", "lora has r = '0', expected a whole number from 1"),
         ("lora:r=2,target=attn", r"unknown option of lora 'target'. Did you mean targets\?"),
         ("lora:r=2,targets=nothing", r"lora cannot be put on this model: .*nothing"),
     ],

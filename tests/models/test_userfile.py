@@ -82,3 +82,18 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_missing_function_name_is_asked_for():
     with pytest.raises(DpbenchError, match="names no function; expected path/to/file.py:build"):
         build(Workload(model="mine.py", batch=1))
+
+
+def test_a_file_may_define_dataclasses(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n" + HEAD + "@dataclass\nclass Widths:\n    inner: int = 2\n\n"
+        "def build(workload):\n    return torch.nn.Linear(Widths().inner, 2), losses, {'x': torch.zeros(1, 2)}\n"
+    )
+    assert build(Workload(model=f"{path}:build", batch=1)).parameters == 6
+
+
+def test_options_are_refused_instead_of_being_dropped(tmp_path):
+    with pytest.raises(DpbenchError, match="takes no options; got width"):
+        build(Workload(model=f"{tmp_path}/mine.py:build(width=3)", batch=1))

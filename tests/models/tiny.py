@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dpbench.records import Workload
 
 GPT2 = "n_embd=16,n_head=2,vocab_size=60,n_positions=16"
@@ -44,7 +46,7 @@ TINY: dict[str, Workload] = {
         "timm:swin_tiny_patch4_window7_224(img_size=32,window_size=4,depths=[2,2],num_heads=[2,2],embed_dim=16)"
     ),
     "resnet18": image("torchvision:resnet18", norm="group"),
-    "vgg11": image("torchvision:vgg11"),
+    "vgg11": image(f"{Path(__file__).with_name('vgg11.py')}:build"),
     "mlp, in-place, three axes": Workload(
         model="synthetic:mlp(width=12,depth=3,inplace=true)", batch=5, seq_len=4, classes=5
     ),
