@@ -48,13 +48,17 @@ def privatize(
 
 def refuse_non_finite(out: Output) -> None:
     """Raise, naming example and parameter, if a norm or a clipped sum is infinite or not a number."""
+    finite = [torch.isfinite(g).all() for g in out.grads.values()]
+    if out.norms is not None:
+        finite.append(torch.isfinite(out.norms).all())
+    # One question to the device in a healthy step; which one it is, is asked only when something is wrong.
+    if not finite or torch.stack(finite).all():
+        return
     bad = [name for name, g in out.grads.items() if not torch.isfinite(g).all()]
     examples: list[int] = []
     if out.norms is not None:
-        finite = torch.isfinite(out.norms if out.norms.ndim == 1 else out.norms.sum(1))
-        examples = (~finite).nonzero().flatten().tolist()
-    if not bad and not examples:
-        return
+        rows = torch.isfinite(out.norms if out.norms.ndim == 1 else out.norms.sum(1))
+        examples = (~rows).nonzero().flatten().tolist()
     losses = ", ".join(f"loss {out.losses[i].item():g}" for i in examples[:3] if i < len(out.losses))
     who = (
         f"example{'s' if len(examples) > 1 else ''} {', '.join(map(str, examples[:5]))} ({losses}) " if examples else ""

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from dpbench.batch import Batch, perturbed, take
 from dpbench.derived import Derived, derive, direct
-from dpbench.errors import Refused
+from dpbench.errors import DpbenchError, Refused
 from dpbench.layout import Layout
 from dpbench.ops.call import name_of
 from dpbench.plan import Plan, PlannedCall, leaves, operands, tensors
@@ -48,6 +48,8 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
             out = losses(model, more)
         check_losses(out, MORE)
         real = not isinstance(out, FakeTensor)
+        if real:
+            _finite(out.detach())
         if real and out.requires_grad:
             for j in range(MORE):
                 listener.example = j
@@ -264,6 +266,15 @@ def _growth(few: Shape | None, more: Shape, heard: _Heard) -> _Growth | None:
 
 def _names(read: list[Derived]) -> str:
     return ", ".join(dict.fromkeys(root for derived in read for root in derived.roots))
+
+
+def _finite(losses: Tensor) -> None:
+    bad = (~torch.isfinite(losses)).nonzero().flatten().tolist()
+    if bad:
+        raise DpbenchError(
+            f"the loss of example {bad[0]} is {losses[bad[0]].item():g}, so nothing can be established from it. "
+            "Begin with a batch whose losses are finite: mend the input, lower the learning rate or widen the precision."
+        )
 
 
 def _others_stay(before: Tensor, after: Tensor) -> None:

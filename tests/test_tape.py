@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.double import double
-from dpbench.errors import Refused
+from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import prepare
 from dpbench.reference import per_example
 from tests.zoo import L, Net
@@ -203,6 +203,14 @@ def test_bfloat16_weights():
     out = prepare("bk", model, zoo.cross_entropy, Clip(0.5))(batch)
     assert out.norms.dtype == torch.float32
     assert zoo.error(out, expected) < 0.05
+
+
+@pytest.mark.parametrize("name", ["bk", "ghostclip"])
+def test_a_first_batch_with_a_loss_that_is_not_finite_is_named(name):
+    batch = zoo.batch_of(5, 6)
+    batch["x"][1, 0] = float("inf")
+    with pytest.raises(DpbenchError, match="the loss of example 1 is (nan|inf|-inf)"):
+        prepare(name, L(6, 3), zoo.cross_entropy, Clip())(batch)
 
 
 LOSSES = {

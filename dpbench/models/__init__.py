@@ -17,6 +17,8 @@ __all__ = ["Task", "available", "build", "describe"]
 def build(workload: Workload) -> Task:
     """The task of a workload: weights random and seeded, in float32 on the CPU, in training mode.
 
+    A user's own model stays in the modes it comes in.
+
     Raises:
         DpbenchError: for an unknown name or option, with near matches.
         MissingExtra: if the model's library is not installed.
@@ -42,7 +44,7 @@ def build(workload: Workload) -> Task:
 
             task = userfile.build(spec, workload)
         normalization.normalize(task.model, workload.norm)
-        task.model = trainable.select(task.model, workload.trainable).train()
+        task.model = trainable.select(task.model, workload.trainable)
     return task
 
 

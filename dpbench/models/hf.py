@@ -9,22 +9,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
-from dpbench import losses
-from dpbench.batch import Batch
 from dpbench.errors import DpbenchError, MissingExtra, unknown
-from dpbench.models.batches import causal_mask, sequences
+from dpbench.models import texts
 from dpbench.models.spec import Spec
-from dpbench.models.task import Batches, Task
+from dpbench.models.task import Task
 from dpbench.records import Workload
 
-ENCODERS = ("bert", "roberta", "distilbert", "electra", "deberta-v2", "albert")
-"""Model types that classify a sequence, as in GLUE; T5 translates, all others predict the next token."""
+DEFAULT_T = 128
 
-SPECIAL = 4
-"""Ids below are special tokens (padding, separators) in all the vocabularies here."""
+TRAINED_BIAS = ("t5", "mt5", "umt5")
+"""Model types with a trained bias in attention, which torch's fused CPU kernel cannot differentiate under vmap."""
 
 
 @cache
@@ -35,149 +29,125 @@ def configurations() -> dict[str, dict[str, Any]]:
 
 
 def build(spec: Spec, workload: Workload) -> Task:
-    """The model of that name in the shipped table, or of a config.json."""
+    """The model of that name in the shipped table, or of a config.json.
+
+    Encoders classify a sequence, as in GLUE; encoder-decoders translate; all others predict the next token.
+    """
     try:
         import transformers
+        from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as ENCODERS
     except ImportError as error:
         raise MissingExtra("transformers", "models") from error
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call,unused-ignore]
+    spec.refuse(workload, "image_size")
+    if workload.attention not in (None, "eager", "sdpa"):
+        raise unknown("attention", workload.attention, ("eager", "sdpa"))
     facts, source = _facts(spec)
-    kind = facts.pop("model_type")
-    T = workload.seq_len or 128
-    try:
-        config = transformers.AutoConfig.for_model(kind, use_cache=False)
-    except ValueError as error:
-        raise unknown("Transformers model type", kind, list(transformers.CONFIG_MAPPING)) from error
-    try:
-        _set(config, spec, facts, workload)
-    except DpbenchError:
-        raise
-    except Exception as error:  # what a configuration raises for a field of the wrong type differs by version
-        raise DpbenchError(f"transformers:{spec.name} cannot be built: {' '.join(str(error).split())}") from error
-    room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if room is not None and room - (2 if kind == "roberta" else 0) < T and kind != "t5":
-        raise DpbenchError(f"{spec.name} has {room} positions; got seq_len {T}. Give max_position_embeddings={T + 2}.")
-    attention = workload.attention or "sdpa"
-    if attention not in ("eager", "sdpa"):
-        raise unknown("attention", attention, ("eager", "sdpa"))
-    if kind in ENCODERS:
-        config.num_labels = workload.classes or 2
-        auto: Any = transformers.AutoModelForSequenceClassification
-    elif kind == "t5":
-        auto = transformers.AutoModelForSeq2SeqLM
+    config, dropped = _config(spec, facts, workload)
+    T = _length(spec, config, workload.seq_len)
+    auto: Any
+    if config.is_encoder_decoder:
+        auto, task = transformers.AutoModelForSeq2SeqLM, texts.translation
+    elif config.model_type in ENCODERS:
+        config.num_labels = spec.settle("num_labels", "classes", workload) or 2
+        auto, task = transformers.AutoModelForSequenceClassification, texts.classification
     else:
-        auto = transformers.AutoModelForCausalLM
+        auto, task = transformers.AutoModelForCausalLM, texts.prediction
+    if task is not texts.classification:
+        spec.refuse(workload, "classes")
+    attention = workload.attention or ("eager" if config.model_type in TRAINED_BIAS else None)
     try:
         model = auto.from_config(config, attn_implementation=attention)
-    except ValueError as error:
-        raise DpbenchError(f"transformers:{spec.name} cannot be built: {error}") from error
-    loss, batches = _task(kind, config, T)
-    source = f"Transformers {transformers.__version__}, {source}, random weights, dropout {_dropout(spec):g}"
-    return Task(model.train(), loss, batches, "text", source, T)
+    except (ValueError, TypeError, ArithmeticError, AttributeError, ImportError) as error:
+        raise _cannot(spec, error) from error
+    losses, batches = task(config, T)
+    source = f"Transformers {transformers.__version__}, {source}, random weights, {dropped}"
+    return Task(model, losses, batches, "text", source, T)
 
 
 def _facts(spec: Spec) -> tuple[dict[str, Any], str]:
-    if spec.name.endswith(".json"):
-        path = Path(spec.name)
-        if not path.is_file():
-            raise DpbenchError(f"no file {path}; expected a config.json of Transformers")
-        try:
-            facts = json.loads(path.read_text())
-        except json.JSONDecodeError as error:
-            raise DpbenchError(f"{path} is no JSON: {error}") from error
-        if "model_type" not in facts:
-            raise DpbenchError(f"{path} has no model_type; expected a config.json of Transformers")
-        for name in ("architectures", "transformers_version", "torch_dtype", "dtype", "_name_or_path"):
-            facts.pop(name, None)
-        return facts, f"configuration from {path}"
-    known = configurations()
-    if spec.name not in known:
-        raise unknown("Transformers model", spec.name, known, "Or give the path of a config.json.")
-    facts = dict(known[spec.name])
-    return facts, f"configuration of {facts.pop('from')} as shipped with dpbench"
+    if not spec.name.endswith(".json"):
+        known = configurations()
+        if spec.name not in known:
+            raise unknown("Transformers model", spec.name, known, "Or give the path of a config.json.")
+        facts = dict(known[spec.name])
+        return facts, f"configuration of {facts.pop('from')} as shipped with dpbench"
+    path = Path(spec.name)
+    if not path.is_file():
+        raise DpbenchError(f"no file {path}; expected a config.json of Transformers")
+    try:
+        facts = json.loads(path.read_text())
+    except ValueError as error:
+        raise DpbenchError(f"{path} is no JSON: {error}") from error
+    if not isinstance(facts, dict) or "model_type" not in facts:
+        raise DpbenchError(f"{path} has no model_type; expected a config.json of Transformers")
+    for name in ("architectures", "transformers_version", "torch_dtype", "dtype", "_name_or_path"):
+        facts.pop(name, None)
+    return facts, f"configuration from {path}"
 
 
-def _dropout(spec: Spec) -> float:
-    value = spec.options.get("dropout", 0.0)
-    if type(value) not in (int, float) or not 0 <= value < 1:
-        raise DpbenchError(f"dropout is {value!r}, expected a number from 0 up to 1")
-    return float(value)
+def _config(spec: Spec, facts: dict[str, Any], workload: Workload) -> tuple[Any, str]:
+    """A configuration, and what is dropped in it.
 
+    Everything goes through the constructor, which derives fields from others (the width of a head
+    from that of the model, the layers of a decoder from those of the encoder).
+    """
+    import transformers
 
-def _set(config: Any, spec: Spec, facts: dict[str, Any], workload: Workload) -> None:
-    """Put the table's facts, then dropout, then the axes, then the user's options into a configuration."""
-    fields = {*config.to_dict(), *config.attribute_map}
-    for name, value in facts.items():
-        if name == "rope_theta":
-            config.rope_parameters = {"rope_type": "default", "rope_theta": value}
-        else:
-            setattr(config, name, value)
-    for name in fields:
-        if "drop" in name and isinstance(getattr(config, name, None), float):
-            setattr(config, name, _dropout(spec))
-    if workload.layers is not None:
-        config.num_hidden_layers = workload.layers
-        if "num_decoder_layers" in fields:
-            config.num_decoder_layers = workload.layers
-    options = {name: value for name, value in spec.options.items() if name != "dropout"}
-    for name, value in Spec(spec.family, spec.name, options).take({*fields, "dropout"}).items():
-        setattr(config, name, value)
+    kind = facts.pop("model_type")
+    try:
+        plain: Any = transformers.AutoConfig.for_model(kind)
+    except ValueError as error:
+        raise unknown("Transformers model type", kind, list(transformers.CONFIG_MAPPING)) from error
+    aliases = plain.attribute_map
+    defaults = plain.to_dict()
+    options = spec.take({*defaults, *aliases, *facts, "dropout"})
+    rate = options.pop("dropout", 0.0)
+    if not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise DpbenchError(f"transformers:{spec.name} is given dropout={rate}; expected a number from 0 up to 1")
+    given = {aliases.get(name, name): value for name, value in facts.items()}
+    for name, value in {**defaults, **given}.items():
+        if "drop" in name and isinstance(value, float):
+            # Skipping layers at random is something else.
+            given[name] = 0.0 if name == "layerdrop" or name.endswith("_layerdrop") else float(rate)
+    own = {aliases.get(name, name): value for name, value in options.items()}
+    given |= own
+    layers = Spec(spec.family, spec.name, own).settle(
+        aliases.get("num_hidden_layers", "num_hidden_layers"), "layers", workload
+    )
+    if layers is not None:
+        given[aliases.get("num_hidden_layers", "num_hidden_layers")] = layers
+        given.pop("layer_types", None)
+        for name in ("num_decoder_layers", "decoder_layers"):
+            if name in defaults and name not in own:
+                given[name] = layers
+    given["use_cache"] = False
+    try:
+        config: Any = transformers.AutoConfig.for_model(kind, **given)
+    except Exception as error:  # Every configuration has checks, and errors, of its own.
+        raise _cannot(spec, error) from error
     for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if (getattr(config, name, None) or 0) >= config.vocab_size:
             setattr(config, name, None if name != "pad_token_id" else 0)
+    exceptions = [f"{name} {value}" for name, value in own.items() if "drop" in name]
+    return config, ", ".join([f"dropout {float(rate):g}", *exceptions])
 
 
-def _task(kind: str, config: Any, T: int) -> tuple[Any, Batches]:
-    if kind in ENCODERS:
-        plain = sequences(T, config.vocab_size, classes=config.num_labels, lowest=SPECIAL)
-
-        def classify(model: nn.Module, batch: Batch) -> Tensor:
-            out = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
-            return losses.cross_entropy(out.logits, batch["labels"])
-
-        return classify, _masked(plain, T, causal=False)
-    if kind == "t5":
-        plain = sequences(T, config.vocab_size, lowest=SPECIAL)
-
-        def translate(model: nn.Module, batch: Batch) -> Tensor:
-            # Teacher forcing: the decoder reads the labels one step late, after the start token 0.
-            decoder = torch.nn.functional.pad(batch["labels"][:, :-1], (1, 0))
-            out = model(
-                input_ids=batch["input_ids"],
-                attention_mask=batch["attention_mask"],
-                decoder_input_ids=decoder,
-                decoder_attention_mask=batch["decoder_attention_mask"],
-            )
-            return losses.language_model(out.logits, batch["labels"])
-
-        encoded = _masked(plain, T, causal=False)
-
-        def batches(size: int, seed: int) -> Batch:
-            return {**encoded(size, seed), "decoder_attention_mask": causal_mask(size, T)}
-
-        return translate, batches
-    plain = sequences(T, config.vocab_size, shifted=True, lowest=SPECIAL)
-
-    def predict(model: nn.Module, batch: Batch) -> Tensor:
-        inputs = {name: value for name, value in batch.items() if name != "labels"}
-        return losses.language_model(model(**inputs).logits, batch["labels"])
-
-    masked = _masked(plain, T, causal=True)
-    if kind != "opt":
-        return predict, masked
-
-    def positioned(size: int, seed: int) -> Batch:
-        # OPT counts positions from a mask of ones, which an additive one is not.
-        return {**masked(size, seed), "position_ids": torch.arange(T).expand(size, T).contiguous()}
-
-    return predict, positioned
+def _length(spec: Spec, config: Any, asked: int | None) -> int:
+    """T, which has to fit the positions that the model knows."""
+    room = getattr(config, "max_position_embeddings", None)
+    if room is None:
+        return asked or DEFAULT_T
+    # RoBERTa starts to count after the id of the padding.
+    used = 2 if "roberta" in config.model_type else 0
+    T = asked or min(DEFAULT_T, room - used)
+    if T + used > room:
+        raise DpbenchError(
+            f"{spec.name} has {room} positions; got seq_len {T}. Give max_position_embeddings={T + used}."
+        )
+    return T
 
 
-def _masked(plain: Batches, T: int, *, causal: bool) -> Batches:
-    """Add an additive attention mask: Transformers reads the values of any other, which tracing cannot."""
-
-    def batches(size: int, seed: int) -> Batch:
-        mask = causal_mask(size, T) if causal else torch.zeros(size, 1, T, T)
-        return {**plain(size, seed), "attention_mask": mask}
-
-    return batches
+def _cannot(spec: Spec, error: Exception) -> DpbenchError:
+    options = ", ".join(f"{name}={value}" for name, value in spec.options.items()) or "no options"
+    return DpbenchError(f"transformers:{spec.name} cannot be built with {options}: {' '.join(str(error).split())}")

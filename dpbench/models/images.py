@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
-import sys
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
 from dpbench.errors import DpbenchError, MissingExtra, Refused, unknown
@@ -16,68 +16,35 @@ from dpbench.models.synthetic import classify
 from dpbench.models.task import Task
 from dpbench.records import Workload
 
+Create = Callable[..., nn.Module]
+
 
 def build_timm(spec: Spec, workload: Workload) -> Task:
     """A model of timm; options are its constructor's keywords."""
     try:
         import timm
-        from timm.layers import config as timm_layers
     except ImportError as error:
         raise MissingExtra("timm", "models") from error
     if not timm.is_model(spec.name):
         raise unknown("timm model", spec.name, timm.list_models())
-    if workload.attention not in (None, "eager", "sdpa"):
-        raise unknown("attention", workload.attention, ("eager", "sdpa"))
-    options: dict[str, Any] = {"drop_rate": 0.0, **spec.options}
-    classes = options.pop("num_classes", None) or workload.classes
-    if classes is not None:
-        options["num_classes"] = classes
-    if workload.layers is not None:
-        options["depth"] = workload.layers
+    spec.refuse(workload, "seq_len")
     config = timm.get_pretrained_cfg(spec.name)
-    size = workload.image_size or (config.input_size[-1] if config else 224)
-    # Only the fused kernel or the plain products: what "None" means is timm's own choice.
-    timm_layers.set_fused_attn(workload.attention != "eager")
-    model, taken = _with_size(timm.create_model, spec, options, {"img_size": size, "drop_path_rate": 0.0})
-    if "img_size" not in taken and workload.image_size is not None and size % 32:
-        raise DpbenchError(f"timm:{spec.name} takes images of multiples of 32 pixels; got image_size {size}")
-    channels = int(options.get("in_chans", config.input_size[0] if config else 3))
+    size = spec.settle("img_size", "image_size", workload) or (config.input_size[-1] if config else 224)
+    depth, classes = spec.settle("depth", "layers", workload), spec.settle("num_classes", "classes", workload)
+    options = {**spec.options, "num_classes": classes, "depth": depth}
+    options = {name: value for name, value in options.items() if value is not None}
+
+    def create(**keywords: Any) -> nn.Module:
+        model: nn.Module = timm.create_model(spec.name, pretrained=False, **keywords)
+        return model
+
+    model, taken = _created(create, spec, options, {"img_size": size, "drop_rate": 0.0, "drop_path_rate": 0.0})
+    _attention(model, spec, workload.attention)
     classes = int(getattr(model, "num_classes", 1000))
-    if classes < 1:
-        raise DpbenchError(f"timm:{spec.name} has no classifier of its own; give classes (--classes 10)")
-    drop = ", ".join(f"{k} {v:g}" for k, v in options.items() if "drop" in k and v) or "dropout 0"
-    source = f"timm {timm.__version__}, {spec.name}, random weights, {drop}"
-    return Task(model, classify, classified((channels, size, size), classes), "image", source)
-
-
-def _with_size(create: Any, spec: Spec, options: dict[str, Any], wished: dict[str, Any]) -> tuple[nn.Module, list[str]]:
-    """Create a model with as many of the wished keywords as its constructor takes."""
-    names = list(wished)
-    while True:
-        try:
-            keywords = {**options, **{name: wished[name] for name in names if name not in options}}
-            return create(spec.name, pretrained=False, **keywords), names
-        except TypeError as error:
-            refused = [name for name in names if f"'{name}'" in str(error)]
-            if not refused:
-                import timm
-
-                raise _explained(spec, timm.model_entrypoint(spec.name), options, error) from error
-            names = [name for name in names if name not in refused]
-        except (ValueError, AssertionError) as error:
-            raise DpbenchError(f"timm:{spec.name} cannot be built with {spec.options}: {error}") from error
-
-
-def _explained(spec: Spec, builder: Any, options: dict[str, Any], error: Exception) -> DpbenchError:
-    """What to say when a constructor refuses ``options``: near matches where a keyword is unknown to it."""
-    found = re.search(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    constructor = getattr(sys.modules[builder.__module__], found[1], None) if found else None
-    if found is None or constructor is None:
-        return DpbenchError(f"{spec.family}:{spec.name} cannot be built with {options}: {error}")
-    known = [name for name in inspect.signature(constructor).parameters if name not in ("self", "args", "kwargs")]
-    if found[2] == "depth" and "depth" not in spec.options:
-        return Refused(f"{spec.family}:{spec.name} has no axis layers; leave it out, or give an option of its own")
-    return unknown(f"option of {spec.family}:{spec.name}", found[2], known)
+    if not classes:
+        raise DpbenchError(f"timm:{spec.name} has no classifier of its own; give it one with --classes 1000")
+    channels = int(spec.options.get("in_chans", config.input_size[0] if config else 3))
+    return _task(spec, model, f"timm {timm.__version__}", (channels, size, size), classes, "img_size" in taken)
 
 
 def build_torchvision(spec: Spec, workload: Workload) -> Task:
@@ -89,30 +56,109 @@ def build_torchvision(spec: Spec, workload: Workload) -> Task:
     known = torchvision.models.list_models(module=torchvision.models)
     if spec.name not in known:
         raise unknown("torchvision model", spec.name, known)
-    options: dict[str, Any] = dict(spec.options)
-    if workload.layers is not None or workload.attention is not None:
-        axis = "layers" if workload.layers is not None else "attention"
-        raise Refused(f"torchvision:{spec.name} has no axis {axis}; leave it out")
-    if workload.classes is not None:
-        options.setdefault("num_classes", workload.classes)
-    size = workload.image_size or (299 if spec.name == "inception_v3" else 224)
-    builder = torchvision.models.get_model_builder(spec.name)
-    if spec.name.startswith("vit") and "image_size" not in options:
+    spec.refuse(workload, "seq_len", "layers", "attention")
+    options = dict(spec.options)
+    size = spec.settle("image_size", "image_size", workload) or (299 if spec.name == "inception_v3" else 224)
+    classes = spec.settle("num_classes", "classes", workload) or 1000
+    options["num_classes"] = classes
+    if spec.name.startswith("vit_"):
         options["image_size"] = size
+    if spec.name.startswith("maxvit"):
+        options["input_size"] = (size, size)
     if spec.name in ("inception_v3", "googlenet"):
         options |= {"aux_logits": False, "init_weights": False}
-    try:
-        model = builder(weights=None, **options)
-    except (TypeError, ValueError) as error:
-        raise _explained(spec, builder, options, error) from error
-    _still(model)
-    classes = int(options.get("num_classes", 1000))
-    source = f"torchvision {torchvision.__version__}, {spec.name}, random weights, dropout 0"
-    return Task(model, classify, classified((3, size, size), classes), "image", source)
+    builder = torchvision.models.get_model_builder(spec.name)
+
+    def create(**keywords: Any) -> nn.Module:
+        model: nn.Module = builder(weights=None, **keywords)
+        return model
+
+    model, _ = _created(create, spec, options, {})
+    any_size = "image_size" in options
+    return _task(spec, model, f"torchvision {torchvision.__version__}", (3, size, size), classes, any_size)
+
+
+def _created(create: Create, spec: Spec, options: dict[str, Any], wished: dict[str, Any]) -> tuple[nn.Module, set[str]]:
+    """A model, and which of the wished keywords its constructor takes."""
+    wished = {name: value for name, value in wished.items() if name not in options}
+    while True:
+        try:
+            return create(**options, **wished), {*options, *wished}
+        except TypeError as error:
+            refused = next((name for name in (*wished, *options) if f"'{name}'" in str(error)), None)
+            if refused in wished:
+                del wished[refused]
+            elif refused is not None and refused in spec.options:
+                raise unknown(f"option of {spec.family}:{spec.name}", refused, _keywords(create)) from error
+            elif refused == "depth":
+                raise Refused(
+                    f"{spec.family}:{spec.name} has no axis layers; give its own option, for example "
+                    f"{spec.family}:{spec.name}(depths=[1,1,1,1])"
+                ) from error
+            else:
+                raise _cannot(spec, error) from error
+        except (ValueError, AssertionError, ArithmeticError) as error:
+            raise _cannot(spec, error) from error
+
+
+def _cannot(spec: Spec, error: Exception) -> DpbenchError:
+    options = ", ".join(f"{name}={value}" for name, value in spec.options.items()) or "no options"
+    return DpbenchError(f"{spec.family}:{spec.name} cannot be built with {options}: {error}")
+
+
+def _keywords(create: Create) -> list[str]:
+    """What the constructor of a model takes."""
+    model = create()
+    return [name for name in inspect.signature(type(model).__init__).parameters if name not in ("self", "kwargs")]
+
+
+def _attention(model: nn.Module, spec: Spec, attention: str | None) -> None:
+    """Choose between torch's fused kernel and plain products, where the model has both."""
+    if attention is None:
+        return
+    if attention not in ("eager", "sdpa"):
+        raise unknown("attention", attention, ("eager", "sdpa"))
+    both: list[Any] = [module for module in model.modules() if hasattr(module, "fused_attn")]
+    if not both:
+        raise Refused(f"{spec.family}:{spec.name} has no axis attention; leave it out")
+    for module in both:
+        module.fused_attn = attention == "sdpa"
+
+
+def _task(
+    spec: Spec, model: nn.Module, library: str, shape: tuple[int, int, int], classes: int, any_size: bool
+) -> Task:
+    dropped = [f"{name}={value}" for name, value in spec.options.items() if "drop" in name]
+    if not dropped:
+        _still(model)
+    if not any_size:
+        _try(model, spec, shape)
+    source = f"{library}, {spec.name}, random weights, {', '.join(dropped) or 'dropout 0'}"
+    return Task(model, classify, classified(shape, classes), "image", source)
 
 
 def _still(model: nn.Module) -> None:
     """Switch dropout and stochastic depth off."""
     for module in model.modules():
-        if type(module).__name__ in ("Dropout", "StochasticDepth"):
-            module.p = 0.0  # type: ignore[assignment]
+        if "drop" in type(module).__name__.lower() or type(module).__name__ == "StochasticDepth":
+            for name in ("p", "drop_prob"):
+                if hasattr(module, name):
+                    setattr(module, name, 0.0)
+
+
+def _try(model: nn.Module, spec: Spec, shape: tuple[int, int, int]) -> None:
+    """Raise if the model, which was not told the size of its images, cannot work on one of an unusual size."""
+    parameter = next(model.parameters())
+    if shape[-1] % 32 == 0 or parameter.is_meta:
+        return
+    model.eval()
+    try:
+        with torch.no_grad():
+            model(torch.zeros(1, *shape))
+    except RuntimeError as error:
+        raise DpbenchError(
+            f"{spec.family}:{spec.name} cannot take images of {shape[-1]} x {shape[-1]} pixels: {error} "
+            "Give another --image-size; a multiple of 32 is safest."
+        ) from error
+    finally:
+        model.train()

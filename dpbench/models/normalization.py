@@ -14,12 +14,14 @@ def normalize(model: nn.Module, norm: str | None) -> None:
     """Replace every batch norm by group norm if ``norm`` is ``group``.
 
     Raises:
-        Refused: naming the first batch norm, if it is not.
+        Refused: naming the first batch norm in training mode, if it is not.
     """
     if norm not in (None, "group"):
         raise unknown("norm", norm, ["group"])
     for name, module in list(model.named_modules()):
         if not isinstance(module, nn.modules.batchnorm._BatchNorm):
+            continue
+        if norm is None and not module.training:
             continue
         if norm is None:
             raise Refused(

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpbench.errors import DpbenchError, unknown
+from dpbench.errors import DpbenchError, Refused, unknown
+from dpbench.records import Workload
 
 FAMILIES = ("transformers", "timm", "torchvision", "synthetic")
 
@@ -29,6 +30,26 @@ class Spec:
                 raise unknown(f"option of {self.family}:{self.name}", option, names)
         return dict(self.options)
 
+    def settle(self, option: str, axis: str, workload: Workload) -> Any:
+        """What an axis of the workload and the model's own option for it come to; None if neither is given.
+
+        Raises:
+            DpbenchError: if they contradict each other.
+        """
+        own, asked = self.options.get(option), getattr(workload, axis)
+        if own is not None and asked is not None and own != asked:
+            raise DpbenchError(
+                f"{self.family}:{self.name} is given {option}={own} and {axis}={asked}, "
+                "which mean the same; leave one out"
+            )
+        return asked if own is None else own
+
+    def refuse(self, workload: Workload, *axes: str) -> None:
+        """Raise if one of these axes is set, as it would change nothing."""
+        for axis in axes:
+            if getattr(workload, axis) is not None:
+                raise Refused(f"{self.family}:{self.name} has no axis {axis}; leave it out")
+
 
 def parse(text: str) -> Spec:
     """Take a model's name apart; raises DpbenchError that says what is wrong with it."""
@@ -36,15 +57,14 @@ def parse(text: str) -> Spec:
     if match is None:
         raise DpbenchError(f"model {text!r} is not of the form family:name(option=value, ...)")
     head, options = match["head"].strip(), _options(text, match["options"] or "")
-    if head.endswith(".json"):
-        return Spec("transformers", head, options)
-    if ".py" in head:
-        return Spec("file", head, options)
     family, colon, name = head.partition(":")
+    if family not in FAMILIES and head.endswith(".json"):
+        return Spec("transformers", head, options)
+    if family not in FAMILIES and ".py" in head:
+        return Spec("file", head, options)
     if family not in FAMILIES:
-        raise unknown(
-            "model family", family, FAMILIES, f"Got {text!r}; expected family:name, a .json or file.py:build."
-        )
+        hint = f"Got {text!r}; expected family:name, a .json or file.py:build."
+        raise unknown("model family", family, FAMILIES, hint)
     if not colon or not name:
         raise DpbenchError(f"model {text!r} names no model; expected {family}:name. See: dpbench list models")
     return Spec(family, name, options)
@@ -58,14 +78,16 @@ def _options(text: str, options: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise DpbenchError(f"option {part.strip()!r} of model {text!r} has no value; expected name=value")
+        if name.strip() in found:
+            raise DpbenchError(f"option {name.strip()!r} of model {text!r} is given twice; expected once")
         found[name.strip()] = _value(value.strip())
     return found
 
 
 def _value(text: str) -> Any:
     lowered = text.lower()
-    if lowered in ("true", "false"):
-        return lowered == "true"
+    if lowered in ("true", "false", "none"):
+        return None if lowered == "none" else lowered == "true"
     if text.startswith("[") and text.endswith("]"):
         return [_value(item.strip()) for item in text[1:-1].split(",") if item.strip()]
     for kind in (int, float):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from itertools import pairwise
+from math import gcd
 from typing import Any
 
 import torch
@@ -55,8 +55,8 @@ class Block(nn.Module):
         future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
         attended = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
         x = x + self.out(attended.transpose(1, 2).reshape(B, T, -1))
-        y: Tensor = x + self.down(F.gelu(self.up(self.norm2(x))))
-        return y
+        out: Tensor = x + self.down(F.gelu(self.up(self.norm2(x))))
+        return out
 
 
 def mlp(workload: Workload, width: int = 128, depth: int = 4, features: int = 0, inplace: bool = False) -> Task:
@@ -84,8 +84,8 @@ def cnn(workload: Workload, channels: int = 16, depth: int = 3) -> Task:
     classes, size, depth = workload.classes or 10, workload.image_size or 32, workload.layers or depth
     parts: list[nn.Module] = []
     for i in range(depth):
-        norm = nn.GroupNorm(math.gcd(4, channels), channels)
-        parts += [nn.Conv2d(3 if i == 0 else channels, channels, 3, padding=1), norm, nn.ReLU()]
+        convolution = nn.Conv2d(3 if i == 0 else channels, channels, 3, padding=1)
+        parts += [convolution, nn.GroupNorm(gcd(4, channels), channels), nn.ReLU()]
     model = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
     source = f"{depth} convolutions of {channels} channels"
     return Task(model, classify, classified((3, size, size), classes), "image", source)
@@ -95,7 +95,8 @@ def transformer(workload: Workload, width: int = 64, depth: int = 2, heads: int 
     """A causal language model."""
     T, depth = workload.seq_len or 64, workload.layers or depth
     if width % heads:
-        raise DpbenchError(f"synthetic:transformer has width {width}, expected a multiple of its {heads} heads")
+        given = f"width={width} and heads={heads}"
+        raise DpbenchError(f"synthetic:transformer is given {given}; expected heads to divide the width")
 
     def loss(model: nn.Module, batch: Any) -> Tensor:
         return losses.language_model(model(batch["input_ids"]), batch["labels"])
@@ -111,14 +112,24 @@ def classify(model: nn.Module, batch: Any) -> Tensor:
 
 KINDS: dict[str, Callable[..., Task]] = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
 
+_WITHOUT = {
+    "mlp": ("image_size", "attention"),
+    "cnn": ("seq_len", "attention"),
+    "transformer": ("image_size", "classes", "attention"),
+}
+
 
 def build(spec: Spec, workload: Workload) -> Task:
     """The network of that name."""
     if spec.name not in KINDS:
         raise unknown("synthetic model", spec.name, KINDS)
     kind = KINDS[spec.name]
-    options = spec.take(name for name in inspect.signature(kind).parameters if name != "workload")
+    defaults = {n: p.default for n, p in inspect.signature(kind).parameters.items() if n != "workload"}
+    options = spec.take(defaults)
     for name, value in options.items():
-        if name != "inplace" and not (type(value) is int and value > 0):
-            raise DpbenchError(f"synthetic:{spec.name} has {name} = {value!r}, expected a whole number from 1")
+        if type(value) is not type(defaults[name]) or (type(value) is int and value < 1):
+            expected = "true or false" if isinstance(defaults[name], bool) else "a whole number, 1 or more"
+            raise DpbenchError(f"synthetic:{spec.name} is given {name}={value}; expected {expected}")
+    spec.refuse(workload, *_WITHOUT[spec.name])
+    spec.settle("depth", "layers", workload)
     return kind(workload, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,7 +13,7 @@ from dpbench.errors import DpbenchError, MissingExtra, unknown
 CHOICES = {
     "all": "every parameter",
     "biases": "biases alone (BiTFiT)",
-    "last": "the last layer",
+    "last": "the last layer (with its embedding, where the two are tied)",
     "norms": "norm layers alone",
     "pattern:GLOB": "parameters whose name matches, for example pattern:*.attn.*",
     "lora:r=8,targets=A+B": "low-rank adapters on the named modules, through peft",
@@ -42,22 +43,13 @@ def _names(model: nn.Module, trainable: str) -> set[str]:
         norms = {m for m, module in model.named_modules() if "Norm" in type(module).__name__}
         return {name for name in names if name.rpartition(".")[0] in norms}
     if trainable == "last":
-        return _last(model)
+        # By modules: a tied head has no name of its own among the parameters.
+        layer = [module for module in model.modules() if any(True for _ in module.parameters(recurse=False))][-1]
+        own = {id(p) for p in layer.parameters(recurse=False)}
+        return {name for name, p in model.named_parameters() if id(p) in own}
     if trainable.startswith("pattern:"):
         return {name for name in names if fnmatchcase(name, trainable.removeprefix("pattern:"))}
     raise unknown("trainable", trainable, CHOICES)
-
-
-def _last(model: nn.Module) -> set[str]:
-    """The classifier or head: what the model says it is, else the module of the last parameter."""
-    says = getattr(model, "get_output_embeddings", None)
-    head = says() if says is not None else None
-    if head is None:
-        layer = list(model.named_parameters())[-1][0].rpartition(".")[0]
-        return {name for name, _ in model.named_parameters() if name.rpartition(".")[0] == layer}
-    # By identity: a tied head has its only name in the embedding.
-    own = {id(p) for p in head.parameters()}
-    return {name for name, p in model.named_parameters() if id(p) in own}
 
 
 def _lora(model: nn.Module, trainable: str) -> nn.Module:
@@ -65,24 +57,40 @@ def _lora(model: nn.Module, trainable: str) -> nn.Module:
         import peft
     except ImportError as error:
         raise MissingExtra("peft", "models") from error
-    parts = [part for part in trainable.partition(":")[2].split(",") if part.strip()]
-    options: dict[str, Any] = {name.strip(): value.strip() for name, _, value in (p.partition("=") for p in parts)}
-    if bad := set(options) - {"r", "targets", "alpha"}:
-        raise unknown("option of lora", sorted(bad)[0], ["r", "targets", "alpha"])
-    for name in ("r", "alpha"):
-        if name in options and not (options[name].isdigit() and int(options[name])):
-            raise DpbenchError(f"lora has {name} = {options[name]!r}, expected a whole number from 1, for example r=8")
-    targets = options["targets"].split("+") if "targets" in options else None
-    rank = int(options.get("r", 8))
+    options = _lora_options(trainable)
     config = peft.LoraConfig(
-        r=rank,
-        lora_alpha=int(options.get("alpha", rank)),
-        target_modules=targets,
+        r=options["r"],
+        lora_alpha=options.get("alpha", options["r"]),
+        target_modules=options.get("targets"),
         lora_dropout=0.0,
+        # Both factors at random: with one of them zero, the other's gradient would be zero, too.
         init_lora_weights=False,
     )
     try:
-        adapted: nn.Module = peft.get_peft_model(model, config)
+        with warnings.catch_warnings():
+            # That the weight of Transformers' Conv1D is transposed, which peft sees by itself.
+            warnings.filterwarnings("ignore", message="fan_in_fan_out")
+            adapted: nn.Module = peft.get_peft_model(model, config)  # type: ignore[arg-type,unused-ignore]
     except ValueError as error:
         raise DpbenchError(f"lora cannot be put on this model: {error} Give targets=NAME+NAME.") from error
     return adapted
+
+
+def _lora_options(trainable: str) -> dict[str, Any]:
+    """``r`` and ``alpha``, whole numbers, and ``targets``, names, of ``lora:r=8,targets=A+B``."""
+    options: dict[str, Any] = {"r": "8"}
+    for part in filter(None, trainable.partition(":")[2].split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name not in ("r", "targets", "alpha"):
+            raise unknown("option of lora", name, ["r", "targets", "alpha"])
+        if not equals or not value:
+            raise DpbenchError(f"option {name!r} of {trainable!r} has no value; expected {name}=value")
+        options[name] = value
+    for name in ("r", "alpha"):
+        if name in options:
+            if not options[name].isdecimal() or int(options[name]) < 1:
+                raise DpbenchError(f"lora has {name}={options[name]}; expected a whole number, 1 or more")
+            options[name] = int(options[name])
+    if "targets" in options:
+        options["targets"] = options["targets"].split("+")
+    return options

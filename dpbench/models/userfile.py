@@ -16,7 +16,9 @@ The function is called as ``build(workload)`` and returns ``(model, losses, batc
 
 ``batches`` may also be one concrete batch; the first ``size`` rows of it are taken, again and again
 from the top where it has too few. ``workload`` has the axes that were asked for: ``seq_len``,
-``image_size``, ``layers``, ``classes`` and so on; None where nothing was said.
+``image_size``, ``layers``, ``classes`` and so on; None where nothing was said. Options in parentheses
+arrive as keywords: ``path/to/file.py:build(width=3)`` calls ``build(workload, width=3)``. The model
+stays in the modes (training or not) that it comes in; the losses are tried once, on two examples.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from dpbench.batch import take
 from dpbench.errors import DpbenchError
 from dpbench.models.spec import Spec
 from dpbench.models.task import Batches, Task
+from dpbench.probe import check_losses, preserved
 from dpbench.records import Workload
 
 
@@ -43,31 +46,45 @@ def build(spec: Spec, workload: Workload) -> Task:
     path = Path(text or spec.name)
     if not text or not name.isidentifier():
         raise DpbenchError(f"model {spec.name!r} names no function; expected path/to/file.py:build")
-    if spec.options:
-        given = ", ".join(spec.options)
-        raise DpbenchError(f"model {spec.name} takes no options; got {given}. Write a function for each choice")
     if not path.is_file():
         raise DpbenchError(f"no file {path}; expected path/to/file.py:build")
     function = getattr(_module(path), name, None)
     if not callable(function):
         raise DpbenchError(f"{path} has no function {name}(workload); it must return (model, losses, batches)")
     try:
-        returned = function(workload)
+        returned = function(workload, **spec.options)
     except DpbenchError:
         raise
     except Exception as error:
         raise DpbenchError(f"{name}(workload) in {path} raised {type(error).__name__}: {error}") from error
     if not isinstance(returned, tuple) or len(returned) != 3:
-        raise DpbenchError(
-            f"{name}(workload) in {path} returned {type(returned).__name__}; expected (model, losses, batches)"
-        )
+        got = type(returned).__name__
+        raise DpbenchError(f"{name}(workload) in {path} returned {got}; expected (model, losses, batches)")
     model, losses, batches = returned
     if not isinstance(model, nn.Module) or not callable(losses):
         got = f"({type(model).__name__}, {type(losses).__name__}, {type(batches).__name__})"
+        expected = "(nn.Module, function, function or batch)"
+        raise DpbenchError(f"{name}(workload) in {path} returned {got}; expected {expected}")
+    source, T = f"{name} in {path}", workload.seq_len
+    task = Task(model, losses, batches if callable(batches) else _rows(batches), "vector", source, T)
+    if T is not None or workload.image_size is not None:
+        task.kind = "image" if T is None else "text"
+    _try(task)
+    return task
+
+
+def _try(task: Task) -> None:
+    """Raise unless the losses are one per example and depend on the model."""
+    batch = task.batches(2, 0)
+    batch_size(batch)
+    with preserved(task.model):
+        losses = task.losses(task.model, batch)
+    check_losses(losses, 2)
+    if not losses.requires_grad and any(p.requires_grad for p in task.model.parameters()):
         raise DpbenchError(
-            f"{name}(workload) in {path} returned {got}; expected (nn.Module, function, function or batch)"
+            f"the losses of {task.source} do not depend on a trainable parameter; expected losses that can be "
+            "differentiated. Compute them from the model's output, without torch.no_grad(), detach() or item()."
         )
-    return Task(model, losses, batches if callable(batches) else _rows(batches), "vector", f"{name} in {path}")
 
 
 def _rows(batch: Any) -> Batches:
@@ -82,7 +99,7 @@ def _module(path: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Under a name of its own: dataclasses look their module up, and no library may be hidden by the file's name.
+    # Dataclasses look their module up; under a name of its own it hides no library.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)

@@ -15,20 +15,22 @@ from dpbench.clipping import Clip
 from dpbench.double import double
 from dpbench.interface import available, prepare
 from dpbench.models import build
+from dpbench.records import Workload
 from dpbench.reference import per_example
 from tests.models.tiny import TINY
 
 TOLERANCE = 1e-10
 PRIVATE = [name for name in available() if name != "nonprivate"]
-LARGE = {"vgg11": (3,), "resnet18": (5, 1)}
-"""Networks that have no small version: fewer batch sizes."""
+NETWORKS = {**TINY, "vgg11, full size": Workload(model="torchvision:vgg11", batch=3, image_size=32, classes=10)}
+LARGE = {"vgg11, full size": (3,), "resnet18": (5, 1)}
+"""Networks of many parameters: fewer batch sizes."""
 
 pytestmark = pytest.mark.slow
 
 
 def errors(name: str, size: int) -> dict[str, float]:
     """The error of each implementation on one network and batch size."""
-    task = build(TINY[name])
+    task = build(NETWORKS[name])
     model, losses, batch = double(task.model, task.losses, task.batches(size, 0))
     norms = per_example(model, losses, batch, Clip()).norms
     assert norms is not None
@@ -44,10 +46,10 @@ def errors(name: str, size: int) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_exact(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     torch.manual_seed(0)
-    T = TINY[name].seq_len or 8
+    T = NETWORKS[name].seq_len or 8
     worst: dict[str, float] = {}
     for size in LARGE.get(name, (5, 1, T)):
         for implementation, value in errors(name, size).items():

@@ -4,7 +4,7 @@ import sys
 import pytest
 import torch
 
-from dpbench.errors import DpbenchError, MissingExtra
+from dpbench.errors import DpbenchError, MissingExtra, Refused
 from dpbench.losses import IGNORED
 from dpbench.models import build, describe
 from dpbench.models.hf import configurations
@@ -80,6 +80,27 @@ def test_the_explicit_mask_changes_nothing_against_the_models_own(name):
     assert torch.allclose(task.model(**inputs).logits, own, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["gpt2 eager", "roberta", "llama", "t5", "opt"])
+def test_the_losses_run_under_vmap(name):
+    from torch.func import functional_call, vmap
+
+    task = build(TINY[name])
+    batch = task.batches(3, 0)
+
+    class One(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = task.model
+
+        def forward(self, example):
+            return task.losses(self.model, {k: v[None] for k, v in example.items()})[0]
+
+    one = One()
+    parameters = dict(one.named_parameters())
+    each = vmap(lambda example: functional_call(one, parameters, (example,)))(batch)
+    assert torch.allclose(each, task.losses(task.model, batch), rtol=1e-4)
+
+
 def test_a_head_is_tied_or_not_as_asked():
     tied, untied = build(TINY["gpt2"]).model, build(TINY["gpt2 untied"]).model
     assert tied.lm_head.weight is tied.transformer.wte.weight
@@ -111,6 +132,76 @@ def test_a_configuration_file_is_built(tmp_path):
     assert str(path) in describe(task)
 
 
+LLAMA = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 64, "vocab_size": 50}
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 50}
+OTHERS = [
+    {"model_type": "llama", **LLAMA},
+    {"model_type": "llama", **LLAMA, "rope_theta": 5e3, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    {"model_type": "gpt_neox", **LLAMA, "rotary_pct": 1.0, "rotary_emb_base": 1000},
+    {"model_type": "t5", **T5},
+    {"model_type": "t5", **T5, "feed_forward_proj": "gated-gelu"},
+]
+
+
+@pytest.mark.parametrize("facts", OTHERS)
+def test_what_a_configuration_file_leaves_out_is_derived_as_transformers_does(tmp_path, facts):
+    from transformers import AutoConfig
+
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(facts))
+    expected = AutoConfig.for_model(**facts, use_cache=False).to_dict()
+    got = build(Workload(model=str(path), batch=1, seq_len=4)).model.config.to_dict()
+    apart = ("drop", "token_id", "architectures", "dtype", "_name_or_path")
+    assert {k: v for k, v in got.items() if not any(a in k for a in apart)} == {
+        k: v for k, v in expected.items() if not any(a in k for a in apart)
+    }
+
+
+def test_other_families_are_trained_for_what_they_are_made_for(tmp_path):
+    small = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "vocab_size": 50}
+    encoder = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16}
+    for facts, name in [
+        ({"model_type": "bart", **small, **heads}, "BartForConditionalGeneration"),
+        ({"model_type": "xlm-roberta", **encoder, "vocab_size": 50}, "XLMRobertaForSequenceClassification"),
+    ]:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(facts))
+        task = build(Workload(model=str(path), batch=1, seq_len=4))
+        batch = task.batches(2, 0)
+        assert type(task.model).__name__ == name
+        assert task.losses(task.model, batch).shape == (2,)
+
+
+def test_dropout_of_one_kind_may_be_asked_for_alone():
+    task = build(text(f"gpt2({GPT2},resid_pdrop=0.2)"))
+    assert (task.model.config.resid_pdrop, task.model.config.embd_pdrop) == (0.2, 0.0)
+    assert "resid_pdrop 0.2" in task.source
+
+
+def test_tokens_are_at_most_the_positions_where_nothing_is_said():
+    assert build(Workload(model=f"transformers:gpt2({GPT2},n_layer=1)", batch=1)).tokens == 16
+    assert build(Workload(model=f"transformers:roberta-base({BERT},num_hidden_layers=1)", batch=1)).tokens == 16
+
+
+def test_the_last_layer_of_a_tied_model_is_its_head():
+    from dataclasses import replace
+
+    model = build(replace(TINY["gpt2"], trainable="last")).model
+    assert [name for name, p in model.named_parameters() if p.requires_grad] == ["transformer.wte.weight"]
+
+
+@pytest.mark.parametrize("axis", ["image_size", "classes"])
+def test_an_axis_that_changes_nothing_is_refused(axis):
+    with pytest.raises(Refused, match=f"transformers:gpt2 has no axis {axis}"):
+        build(Workload(model="transformers:gpt2", batch=1, **{axis: 8}))
+
+
+def test_layers_and_an_option_that_says_otherwise_are_refused():
+    with pytest.raises(DpbenchError, match="is given n_layer=3 and layers=2, which mean the same"):
+        build(text(f"gpt2({GPT2},n_layer=3)"))
+
+
 def test_source_and_count_are_said():
     line = describe(build(TINY["gpt2 biases"]))
     assert "openai-community/gpt2" in line
@@ -124,8 +215,9 @@ def test_source_and_count_are_said():
         ("transformers:gtp2", r"unknown Transformers model 'gtp2'. Did you mean gpt2"),
         ("transformers:gpt2(n_layers=2)", r"unknown option of transformers:gpt2 'n_layers'. Did you mean n_layer"),
         ("transformers:gpt2(n_embd=10,n_head=3,n_layer=1)", "transformers:gpt2 cannot be built"),
-        ("transformers:gpt2(n_embd=abc)", "transformers:gpt2 cannot be built: .*n_embd"),
-        ("transformers:gpt2(dropout=abc)", "dropout is 'abc', expected a number from 0 up to 1"),
+        ("transformers:gpt2(n_embd=abc)", "transformers:gpt2 cannot be built with n_embd=abc: .*expected int"),
+        ("transformers:gpt2(n_head=0)", "transformers:gpt2 cannot be built with n_head=0"),
+        ("transformers:gpt2(dropout=abc)", "is given dropout=abc; expected a number from 0 up to 1"),
         ("gone/config.json", "no file gone/config.json; expected a config.json of Transformers"),
     ],
 )

@@ -40,6 +40,12 @@ def test_batch_norm_is_refused_by_name_with_the_remedy():
         normalize(network(), None)
 
 
+def test_batch_norm_in_eval_mode_mixes_nothing_and_stays():
+    model = network().eval()
+    normalize(model, None)
+    assert isinstance(model[1][0], nn.BatchNorm2d)
+
+
 def test_a_model_without_batch_norm_is_left_alone():
     model = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
     for norm in (None, "group"):

@@ -50,8 +50,46 @@ def build(workload):
     assert torch.equal(task.batches(size, 0)["x"], torch.arange(6.0).view(3, 2)[rows])
 
 
+def test_options_arrive_as_keywords(made):
+    body = """
+def build(workload, width):
+    return torch.nn.Linear(2, width), losses, {"x": torch.zeros(1, 2), "y": torch.zeros(1).long()}
+"""
+    assert made(body, "build(width=9)").model.out_features == 9
+    with pytest.raises(DpbenchError, match=r"raised TypeError: .*missing 1 required positional argument: 'width'"):
+        made(body)
+
+
+def test_the_model_stays_in_the_modes_it_comes_in(made):
+    task = made("""
+def build(workload):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3).eval())
+    return model, losses, {"x": torch.zeros(1, 2), "y": torch.zeros(1).long()}
+""")
+    assert [module.training for module in task.model.modules()] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("F.cross_entropy(m(b['x']), b['y'])", r"returned shape \(\); expected one loss per example, shape \(2,\)"),
+        ("m(b['x'])", r"returned shape \(2, 3\); expected one loss per example.*reduction=\"none\""),
+        ("3.0", "returned float; expected one loss per example"),
+        ("m(b['x']).sum(1).detach()", "do not depend on a trainable parameter; expected losses"),
+    ],
+)
+def test_losses_that_are_none_are_said(made, loss, message):
+    with pytest.raises(DpbenchError, match=message):
+        made(f"""
+def build(workload):
+    data = {{"x": torch.zeros(3, 2), "y": torch.zeros(3).long()}}
+    return torch.nn.Linear(2, 3), lambda m, b: {loss}, data
+""")
+
+
 def test_weights_are_seeded(made):
-    body = "def build(workload):\n    return torch.nn.Linear(2, 2), losses, {'x': torch.zeros(1, 2)}\n"
+    data = "{'x': torch.zeros(1, 2), 'y': torch.zeros(1).long()}"
+    body = f"def build(workload):\n    return torch.nn.Linear(2, 2), losses, {data}\n"
     assert torch.equal(made(body).model.weight, made(body).model.weight)
     assert not torch.equal(made(body).model.weight, made(body, seed=1).model.weight)
 
@@ -80,20 +118,18 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_missing_function_name_is_asked_for():
-    with pytest.raises(DpbenchError, match="names no function; expected path/to/file.py:build"):
+    with pytest.raises(DpbenchError, match=r"names no function; expected path/to/file.py:build"):
         build(Workload(model="mine.py", batch=1))
 
 
 def test_a_file_may_define_dataclasses(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
-        "from __future__ import annotations\n"
-        "from dataclasses import dataclass\n" + HEAD + "@dataclass\nclass Widths:\n    inner: int = 2\n\n"
-        "def build(workload):\n    return torch.nn.Linear(Widths().inner, 2), losses, {'x': torch.zeros(1, 2)}\n"
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        + HEAD
+        + "@dataclass\nclass Widths:\n    inner: int = 2\n\n"
+        "def build(workload):\n"
+        "    data = {'x': torch.zeros(1, 2), 'y': torch.zeros(1).long()}\n"
+        "    return torch.nn.Linear(Widths().inner, 2), losses, data\n"
     )
     assert build(Workload(model=f"{path}:build", batch=1)).parameters == 6
-
-
-def test_options_are_refused_instead_of_being_dropped(tmp_path):
-    with pytest.raises(DpbenchError, match="takes no options; got width"):
-        build(Workload(model=f"{tmp_path}/mine.py:build(width=3)", batch=1))
