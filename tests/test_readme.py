@@ -1,0 +1,55 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tests.zoo as zoo
+from dpbench import suite
+from dpbench.interface import available, prepare
+from dpbench.models import build
+from dpbench.records import Workload
+from dpbench.reference import per_example
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def block(language: str, beginning: str) -> str:
+    for found in re.findall(rf"```{language}\n(.*?)```", README, flags=re.S):
+        if found.startswith(beginning):
+            return found
+    raise AssertionError(f"no {language} block begins with {beginning!r}")
+
+
+def test_your_own_implementation_is_complete_and_right(tmp_path):
+    path = tmp_path / "ghost.py"
+    path.write_text(block("python", '"""Ghost norms'))
+    model, losses, batch, clip, expected = zoo.oracle("tokens")
+    assert zoo.error(zoo.run(prepare(str(path), model, losses, clip), batch), expected) < 1e-12
+
+
+def test_your_own_model_is_complete(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(block("python", "# mine.py"))
+    task = build(Workload(model=f"{path}:build", batch=4))
+    batch = task.batches(4, 0)
+    norms = per_example(task.model, task.losses, batch, zoo.Clip()).norms
+    assert norms is not None
+    assert norms.shape == (4,)
+
+
+def test_your_own_suite_loads(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(block("toml", 'title = "Mine"'))
+    assert len(suite.load(str(path)).cells(list(available()))) == 12
+
+
+def test_every_implementation_is_in_the_table():
+    rows = set(re.findall(r"^\| `(\w+)` \|", README, flags=re.M))
+    assert rows == set(available())
+
+
+def test_only_make_targets_that_exist_are_named():
+    targets = set(re.findall(r"^([a-z]+):", (Path(__file__).parents[1] / "Makefile").read_text(), flags=re.M))
+    assert set(re.findall(r"`?make ([a-z]+)", README)) <= targets
