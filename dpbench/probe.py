@@ -273,7 +273,7 @@ def _finite(losses: Tensor) -> None:
     if bad:
         raise DpbenchError(
             f"the loss of example {bad[0]} is {losses[bad[0]].item():g}, so nothing can be established from it. "
-            "Begin with a batch whose losses are finite: mend the input, lower the learning rate or widen the precision."
+            "Begin with a batch whose losses are finite: mend the input, or widen the precision."
         )
 
 
