@@ -96,12 +96,14 @@ def preserved(model: nn.Module) -> Iterator[None]:
     """Put buffers and random state back as they were."""
     buffers = [(b, b._version, b.detach().clone()) for b in model.buffers()]
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
-    with torch.random.fork_rng(devices=devices):
-        yield
-    for buffer, version, value in buffers:
-        if buffer._version != version:
-            with torch.no_grad():
-                buffer.copy_(value)
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        with torch.no_grad():
+            for buffer, version, value in buffers:
+                if buffer._version != version:
+                    buffer.copy_(value)
 
 
 def _tensors(batch: Batch) -> Iterator[Tensor]:
