@@ -84,7 +84,7 @@ def check_losses(losses: Any, batch: int) -> None:
     """Raise unless ``losses`` holds one loss for each example."""
     if not isinstance(losses, Tensor) or losses.shape != (batch,):
         got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
-        raise Refused(
+        raise DpbenchError(
             f"losses(model, batch) returned {got}; expected one loss per example, shape ({batch},). "
             'Use reduction="none", and for text average over each example\'s own tokens: '
             "dpbench.losses.language_model and dpbench.losses.cross_entropy do."

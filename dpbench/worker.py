@@ -13,6 +13,7 @@ import torch
 from dpbench import contain, schedule
 from dpbench.built import Built, clip_of
 from dpbench.errors import DpbenchError, Refused
+from dpbench.interface import trainable
 from dpbench.job import Job, Message
 from dpbench.meters import Meter, meter_for
 from dpbench.outcome import of_exception
@@ -43,7 +44,7 @@ def check(job: Job, send: Send) -> None:
     """
     for workload in (job.workload, *job.also):
         try:
-            Built(workload, workload.batch)
+            trainable(Built(workload, workload.batch).model)
         except Refused:
             continue
         except DpbenchError as error:

@@ -226,6 +226,6 @@ def test_losses_must_be_one_number_for_each_example(case, name):
     losses, message = LOSSES[case]
     if name == "vmap":
         message = message.replace("3, 3", "1, 3").replace("3,", "1,")
-    with pytest.raises(Refused, match='reduction="none"') as caught:
+    with pytest.raises(DpbenchError, match='reduction="none"') as caught:
         prepare(name, L(6, 3), losses, Clip())(zoo.batch_of(5, 6))
     assert caught.match(message)
