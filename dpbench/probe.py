@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -22,13 +21,11 @@ from torch.overrides import TorchFunctionMode
 from dpbench.batch import Batch, perturbed, take
 from dpbench.derived import Derived, derive, direct
 from dpbench.errors import DpbenchError, Refused
-from dpbench.layout import Layout
+from dpbench.heard import FEW, MORE, Grown, Growth, Heard, Shape, growth_of
 from dpbench.ops.call import name_of
-from dpbench.plan import Plan, PlannedCall, leaves, operands, tensors
+from dpbench.plan import Plan, leaves, operands, tensors
 
-Shape = tuple[int, ...]
 Losses = Callable[[nn.Module, Batch], Tensor]
-FEW, MORE = 2, 3
 
 
 def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[str, Tensor]) -> Plan:
@@ -131,7 +128,7 @@ class _Listener(TorchFunctionMode):
 
     def __init__(self, smaller: list[Any], parameters: Mapping[str, Tensor]) -> None:
         super().__init__()
-        self.calls: list[_Heard] = []
+        self.calls: list[Heard] = []
         self.example = -1
         self._smaller = iter(smaller)
         self._known: dict[int, Derived] = direct(parameters)
@@ -157,10 +154,10 @@ class _Listener(TorchFunctionMode):
                 f"{FEW} it is not, and {name_of(func)} reads {_names(read)} after that. Loop over examples "
                 "outside of the model, or compute them together."
             )
-        heard = _Heard(func, tuple(d.key for d in read), _names(read))
+        heard = Heard(func, tuple(d.key for d in read), _names(read))
         self.calls.append(heard)
         number = len(self.calls) - 1
-        grown = [_growth(s, tuple(t.shape), heard) for s, t in zip(smaller[2], outs, strict=True)]
+        grown = [growth_of(s, tuple(t.shape), heard) for s, t in zip(smaller[2], outs, strict=True)]
         if not any(grown):
             for i, out in enumerate(outs):
                 if out.requires_grad:
@@ -175,95 +172,17 @@ class _Listener(TorchFunctionMode):
         for out, growth in zip(outs, grown, strict=True):
             heard.outs.append(self._listen(out, growth))
         for key, tensor in inputs.items():
-            if id(tensor) not in self._known and (g := _growth(smaller[1].get(key), sizes[key], heard)):
-                heard.inputs[key] = self._listen(tensor, g) or _Grown(g.axis, g.rows)
+            if id(tensor) not in self._known and (g := growth_of(smaller[1].get(key), sizes[key], heard)):
+                heard.inputs[key] = self._listen(tensor, g) or Grown(g.axis, g.rows)
         return result
 
-    def _listen(self, tensor: Tensor, growth: _Growth | None) -> _Grown | None:
+    def _listen(self, tensor: Tensor, growth: Growth | None) -> Grown | None:
         if growth is None:
             return None
-        grown = _Grown(growth.axis, growth.rows)
+        grown = Grown(growth.axis, growth.rows)
         if tensor.requires_grad and not isinstance(tensor, FakeTensor):
             tensor.register_hook(lambda ds: grown.note(ds, self.example))  # type: ignore[no-untyped-call]
         return grown
-
-
-@dataclass(frozen=True, slots=True)
-class _Growth:
-    axis: int
-    rows: int
-
-
-@dataclass(slots=True)
-class _Grown:
-    """An axis that grows with the batch, and which of its entries each example's loss depends on."""
-
-    axis: int
-    rows: int
-    active: dict[int, set[int]] = field(default_factory=dict)
-
-    def note(self, ds: Tensor, example: int) -> None:
-        live = ds.detach().movedim(self.axis, 0).flatten(1).ne(0).any(1) if ds.ndim > 1 else ds.ne(0)
-        self.active.setdefault(example, set()).update(live.nonzero().flatten().tolist())
-
-    def fits(self, outer: int, inner: int) -> bool:
-        return all(row // inner % MORE == j for j, rows in self.active.items() for row in rows)
-
-    def candidates(self) -> list[Layout]:
-        """All ways to lay out the examples that agree with what was seen, examples outermost first."""
-        inners = [n for n in range(self.rows, 0, -1) if self.rows % n == 0]
-        return [Layout(self.axis, self.rows // n, n) for n in inners if self.fits(self.rows // n, n)]
-
-
-@dataclass(slots=True)
-class _Heard:
-    """One call that reads parameters, as the probe heard it."""
-
-    function: Callable[..., Any]
-    operands: tuple[Any, ...]
-    names: str
-    outs: list[_Grown | None] = field(default_factory=list)
-    ndims: tuple[int, ...] = ()
-    inputs: dict[str | int, _Grown] = field(default_factory=dict)
-    first: bool = True
-
-    def planned(self) -> PlannedCall:
-        outs = tuple(None if grown is None else self._layout(grown, None) for grown in self.outs)
-        main = next((layout for layout in outs if layout is not None), None)
-        layouts = {key: self._layout(grown, main) for key, grown in self.inputs.items()}
-        return PlannedCall(self.function, self.operands, outs, self.ndims, layouts, self.first)
-
-    def _layout(self, grown: _Grown, output: Layout | None) -> Layout:
-        candidates = grown.candidates()
-        if not candidates:
-            raise Refused(
-                f"examples are mixed: through {name_of(self.function)}, which reads {self.names}, the loss of "
-                "one example depends on another example of the batch, so no example has a gradient of its own. "
-                "Remove what mixes them (batch norm, statistics over the batch, a shuffle of the batch)."
-            )
-        if output is not None and grown.rows == output.rows:
-            same = Layout(grown.axis, output.outer, output.inner)
-            if same in candidates:
-                return same
-        if len(candidates) > 1 and any(grown.active.values()):
-            raise Refused(
-                f"where the examples lie on axis {grown.axis} of what {name_of(self.function)} reads or gives "
-                f"({self.names}) could not be established. Keep the batch on an axis of its own there."
-            )
-        return candidates[0]
-
-
-def _growth(few: Shape | None, more: Shape, heard: _Heard) -> _Growth | None:
-    if few is None or few == more:
-        return None
-    axes = [i for i, (a, b) in enumerate(zip(few, more, strict=False)) if a != b]
-    axis = axes[0] if axes else 0
-    if len(few) != len(more) or len(axes) != 1 or few[axis] * MORE != more[axis] * FEW:
-        raise Refused(
-            f"{name_of(heard.function)}, which reads {heard.names}: its tensors have shape {few} for {FEW} "
-            f"examples and {more} for {MORE}; expected one axis that is a multiple of the batch size."
-        )
-    return _Growth(axis, more[axis] // MORE)
 
 
 def _names(read: list[Derived]) -> str:
