@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from dpbench.batch import Batch
@@ -194,6 +195,8 @@ class _Checked:
                 f"{self._name} never forms per-sample gradients, so it cannot sum those of one unit before "
                 "clipping; use opacus, opacus_improved, fastgradclip or fastgradclip_improved with units."
             )
+        if mask is not None and mask.dtype != torch.bool:
+            raise DpbenchError(f"mask has dtype {mask.dtype}; expected truth values, mask.bool()")
         return self._step(batch, unit=unit, mask=mask)
 
     def close(self) -> None:

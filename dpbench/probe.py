@@ -39,7 +39,7 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
     with preserved(model), torch.enable_grad():
         shapes = _Shapes()
         with preserved(model), shapes:
-            losses(model, few)
+            fewer = losses(model, few)
         listener = _Listener(shapes.calls, parameters)
         with preserved(model), listener:
             out = losses(model, more)
@@ -56,6 +56,8 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
             # With gradients as before: without them fused attention rounds differently in low precision.
             with preserved(model):
                 _others_stay(out.detach(), losses(model, perturbed(more, 1)).detach())
+    if real:
+        _same_alone(fewer.detach(), out.detach())
     return plan
 
 
@@ -187,6 +189,15 @@ class _Listener(TorchFunctionMode):
 
 def _names(read: list[Derived]) -> str:
     return ", ".join(dict.fromkeys(root for derived in read for root in derived.roots))
+
+
+def _same_alone(few: Tensor, more: Tensor) -> None:
+    tolerance = torch.finfo(more.dtype).eps ** 0.5
+    if few.shape == (FEW,) and not torch.allclose(few, more[:FEW], rtol=tolerance, atol=tolerance):
+        raise Refused(
+            f"examples are mixed: the losses of two examples are {few.tolist()} without a third one and "
+            f"{more[:FEW].tolist()} with it. Compute every example's loss from that example alone."
+        )
 
 
 def _finite(losses: Tensor) -> None:

@@ -26,6 +26,7 @@ from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term
 from dpbench.graph import reachable
 from dpbench.layout import Layout
+from dpbench.ops.call import name_of
 from dpbench.ops.elementwise import aligned, can_spread, once
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Given
@@ -102,9 +103,19 @@ class Tape(TorchFunctionMode):
             args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
             return func(*once(func, args, out.axis), **kwargs)
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
+        before = [(value, value._version) for value in tensors((args, kwargs))]
         result = func(*seen_args, **seen_kwargs)
+        if any(o.ndim != n for o, n in zip(tensors(result), planned.ndims, strict=True)) or (
+            out is not None and tensors(result)[0].shape[out.axis] != self._batch * out.rows
+        ):
+            raise StructureChanged
         uses, function = rule(planned, args, kwargs, self._known, self._batch)
         outs = tensors(result)
+        if function is not None and any(value._version != version for value, version in before):
+            raise Refused(
+                f"{name_of(func)} writes {', '.join(read[0].roots)} in place into another tensor, where its use "
+                "cannot be followed. Use the out-of-place function and its result."
+            )
         if function is not None:
             number = self._read_calls - 1
             if number not in self._plan.proven:
