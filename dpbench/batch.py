@@ -42,7 +42,7 @@ def perturbed(batch: Batch, i: int) -> Batch:
     """Another batch of the same shapes that differs in example i alone.
 
     Floating-point entries are scaled and shifted, rows of integers are rolled, so that they stay
-    valid ids; a single integer (a label) and truth values (a mask) stay as they are.
+    valid ids; a single integer (a label) and truth values (a mask) become those of the next example.
     """
 
     def change(t: Tensor) -> Tensor:
@@ -51,6 +51,8 @@ def perturbed(batch: Batch, i: int) -> Batch:
             t[i] = t[i] * 0.5 + 0.25
         elif t.dtype != torch.bool and t.ndim > 1:
             t[i] = t[i].roll(1, -1)
+        else:
+            t[i] = t[(i + 1) % t.shape[0]]
         return t
 
     return pytree.tree_map_only(Tensor, change, batch)

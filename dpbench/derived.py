@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dpbench.errors import Refused
+
 Key = tuple[Any, ...]
 """What names a tensor in the structure of a forward: (name,) or (number of the call, which output)."""
 
@@ -28,11 +30,23 @@ class Derived:
     direct: bool = False
     moves: bool = True
     """Whether every entry of it is one entry of one root: then squared norms need no pull-back."""
+    version: int = 0
+    """The tensor's version when it was derived."""
+
+    def check(self) -> None:
+        """Raise if an in-place operation, of which the tape knows nothing, has changed it since."""
+        if not self.direct and self.tensor._version != self.version:
+            raise Refused(
+                f"a tensor derived from {', '.join(self.roots)}, of shape {tuple(self.tensor.shape)}, is changed in "
+                "place, so that its gradient would be taken of another tensor than was used. Use out-of-place "
+                "operations on weights (w = w * mask rather than w[i] = 0)."
+            )
 
     def pull(self, parameter: Tensor, gradient: Tensor, *, batched: bool) -> Tensor:
         """The gradient of ``parameter`` from that of this tensor; (B, ...) if ``batched``."""
         if self.direct:
             return gradient
+        self.check()
         (pulled,) = torch.autograd.grad(
             self.tensor, parameter, gradient.to(self.tensor.dtype), retain_graph=True, allow_unused=True,
             is_grads_batched=batched,
@@ -53,7 +67,7 @@ def derive(
     """What ``function`` made of ``operands``."""
     roots = tuple(dict.fromkeys(root for operand in operands for root in operand.roots))
     moves = len(operands) == 1 and operands[0].moves and len(roots) == 1 and _moves(function, args)
-    return Derived(key, out, roots, moves=moves)
+    return Derived(key, out, roots, moves=moves, version=out._version)
 
 
 def _moves(function: Callable[..., Any], args: Sequence[Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from dpbench.errors import Refused
 
@@ -30,6 +30,12 @@ def reachable(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any
             continue
         seen.add(node)
         if (variable := getattr(node, "variable", None)) is not None:
+            if isinstance(variable, nn.Parameter) and id(variable) not in names:
+                raise Refused(
+                    f"a trainable parameter of shape {tuple(variable.shape)}, used by {_readable(child)}, was not there, "
+                    "or was frozen, when the step was prepared. Prepare the step again after changing the model; a "
+                    "parameter outside of the model has to be part of it, or frozen."
+                )
             if (name := names.get(id(variable))) is not None:
                 raise Refused(
                     f"parameter {name} is used by {_readable(child)} where no per-sample gradient can be "

@@ -7,10 +7,14 @@ which example b owns the entries ``(o, b, i)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+
+
+class StructureChanged(Exception):
+    """A forward is not the one that its plan was made for: another order of calls, or other axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,20 @@ class Layout:
     def rows(self) -> int:
         """How many entries of the axis belong to one example."""
         return self.outer * self.inner
+
+    def fitted(self, size: int, batch: int) -> Layout:
+        """This layout for an axis of ``size``: T may change between steps, what it is folded with may not.
+
+        Raises:
+            StructureChanged: if the axis cannot be one on which ``batch`` examples lie so.
+        """
+        rows, rest = divmod(size, batch)
+        if rows == self.rows and not rest:
+            return self
+        if rest or (self.outer > 1) == (self.inner > 1):
+            # Where an example had one entry, more of them may lie on either side.
+            raise StructureChanged
+        return replace(self, outer=rows) if self.outer > 1 else replace(self, inner=rows)
 
     def batch_first(self, tensor: Tensor, batch: int) -> Tensor:
         """Bring the examples to axis 0; an example's entries of a folded axis stay where the axis was.

@@ -38,11 +38,19 @@ def squared_norms(rows: Tensor) -> Tensor:
     return norms(rows).square()
 
 
+def factors(c: Tensor, dtype: torch.dtype) -> Tensor:
+    """``c`` in another precision, rounded towards zero: a factor rounded up would let ``||C g||`` exceed R."""
+    cast = c.to(dtype)
+    if cast.dtype == c.dtype or not dtype.is_floating_point:
+        return cast
+    return torch.where(cast.to(c.dtype) > c, cast * (1 - torch.finfo(dtype).eps), cast)
+
+
 def weighted(rows: Tensor, c: Tensor) -> Tensor:
     """``c_i rows_i`` for rows (B, ...) and factors c (B,), in the precision of the rows."""
-    return rows * c.to(rows.dtype).reshape(-1, *([1] * (rows.ndim - 1)))
+    return rows * factors(c, rows.dtype).reshape(-1, *([1] * (rows.ndim - 1)))
 
 
 def weighted_sum(rows: Tensor, c: Tensor) -> Tensor:
     """``sum_i c_i rows_i`` (module 5) for rows (B, ...) and factors c (B,)."""
-    return (c.to(rows.dtype) @ rows.reshape(rows.shape[0], -1)).reshape(rows.shape[1:])
+    return (factors(c, rows.dtype) @ rows.reshape(rows.shape[0], -1)).reshape(rows.shape[1:])

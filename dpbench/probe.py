@@ -93,14 +93,21 @@ def check_losses(losses: Any, batch: int) -> None:
 @contextmanager
 def preserved(model: nn.Module) -> Iterator[None]:
     """Put buffers and random state back as they were."""
-    buffers = [(b, b._version, b.detach().clone()) for b in model.buffers()]
+    buffers = [
+        (module, name, buffer, buffer._version, buffer.detach().clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     try:
         with torch.random.fork_rng(devices=devices):
             yield
     finally:
         with torch.no_grad():
-            for buffer, version, value in buffers:
+            for module, name, buffer, version, value in buffers:
+                if module._buffers.get(name) is not buffer:
+                    module._buffers[name] = buffer
                 if buffer._version != version:
                     buffer.copy_(value)
 

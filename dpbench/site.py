@@ -23,7 +23,12 @@ Arrive = Callable[[Use, Derived, Tensor], None]
 
 
 def rule(
-    planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], known: Mapping[int, Derived], batch: int
+    planned: PlannedCall,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    known: Mapping[int, Derived],
+    outs: tuple[Layout | None, ...],
+    batch: int,
 ) -> tuple[list[Use], Function | None]:
     """The uses in a call by its family's rule; by the generic rule where there is none."""
     family = planned.family
@@ -35,17 +40,21 @@ def rule(
     flat, spec = pytree.tree_flatten((args, kwargs))
     inputs = leaves(planned.function, args, kwargs)
     by_id = {id(inputs[key]): layout for key, layout in planned.layouts.items()}
-    layouts = {i: by_id[id(leaf)] for i, leaf in enumerate(flat) if id(leaf) in by_id}
+    layouts = {
+        i: by_id[id(leaf)].fitted(leaf.shape[by_id[id(leaf)].axis], batch)
+        for i, leaf in enumerate(flat)
+        if id(leaf) in by_id
+    }
     parameters = [i for i, leaf in enumerate(flat) if id(leaf) in known]
-    function = Function(planned.function, flat, spec, parameters, layouts, planned.outs, batch)
+    function = Function(planned.function, flat, spec, parameters, layouts, outs, batch)
     return function.uses(), function
 
 
-def prove(function: Function, planned: PlannedCall, results: list[Tensor], batch: int) -> None:
+def prove(function: Function, outs: tuple[Layout | None, ...], results: list[Tensor], batch: int) -> None:
     """See that a function without a rule gives one example at a time what it gave the batch."""
     if isinstance(results[0], FakeTensor):
         return
-    for alone, result, layout in zip(function.outputs(), results, planned.outs, strict=True):
+    for alone, result, layout in zip(function.outputs(), results, outs, strict=True):
         if layout is not None:
             function.compare(alone, layout.batch_first(result.detach(), batch))
 

@@ -25,7 +25,8 @@ from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term
 from dpbench.graph import reachable
-from dpbench.layout import Layout
+from dpbench.layout import Layout, StructureChanged
+from dpbench.numerics import factors
 from dpbench.ops.call import name_of
 from dpbench.ops.elementwise import aligned, can_spread, once
 from dpbench.ops.use import Use
@@ -35,10 +36,6 @@ from dpbench.site import Site, prove, rule
 from dpbench.tap import Tap
 
 Visit = Callable[[SampleGradient], None]
-
-
-class StructureChanged(Exception):
-    """The forward reads parameters in another order than its plan says."""
 
 
 class Tape(TorchFunctionMode):
@@ -72,7 +69,7 @@ class Tape(TorchFunctionMode):
         if not kwargs:
             return func(*args)
         for value in kwargs.values():
-            if id(value) in known:
+            if id(value) in known or (type(value) in (list, tuple) and any(id(item) in known for item in value)):
                 return self._read(func, args, kwargs)
         return func(*args, **kwargs)
 
@@ -99,18 +96,20 @@ class Tape(TorchFunctionMode):
 
     def _use(self, planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], read: list[Derived]) -> Any:
         func, out, ndim = planned.function, planned.outs[0], planned.ndims[0]
+        for derived in read:
+            derived.check()
         if planned.spreads and out is not None and all(can_spread(d.tensor, out, ndim) for d in read):
+            out = self._spread_over(args, kwargs, out, ndim)
             args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
-            return func(*once(func, args, out.axis), **kwargs)
+            result = func(*once(func, args, out.axis), **kwargs)
+            self._fitted(tensors(result), planned)
+            return result
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
         before = [(value, value._version) for value in tensors((args, kwargs))]
         result = func(*seen_args, **seen_kwargs)
-        if any(o.ndim != n for o, n in zip(tensors(result), planned.ndims, strict=True)) or (
-            out is not None and tensors(result)[0].shape[out.axis] != self._batch * out.rows
-        ):
-            raise StructureChanged
-        uses, function = rule(planned, args, kwargs, self._known, self._batch)
         outs = tensors(result)
+        layouts = self._fitted(outs, planned)
+        uses, function = rule(planned, args, kwargs, self._known, layouts, self._batch)
         if function is not None and any(value._version != version for value, version in before):
             raise Refused(
                 f"{name_of(func)} writes {', '.join(read[0].roots)} in place into another tensor, where its use "
@@ -119,12 +118,12 @@ class Tape(TorchFunctionMode):
         if function is not None:
             number = self._read_calls - 1
             if number not in self._plan.proven:
-                prove(function, planned, outs, self._batch)
+                prove(function, layouts, outs, self._batch)
                 self._plan.proven.add(number)
             # It may have saved an output, which in-place operations on what we give out must not reach.
             outs = [value.clone() for value in outs]
-        derived = [self._known[id(use.parameter)] for use in uses]
-        site = Site(uses, derived, planned.outs, outs[0].shape, self._batch, self._arrive, function)
+        origins = [self._known[id(use.parameter)] for use in uses]
+        site = Site(uses, origins, layouts, outs[0].shape, self._batch, self._arrive, function)
         if function is None and not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
             return self._watch(result, site)
         tapped = Tap.apply(self._anchor, site, *outs)
@@ -133,6 +132,28 @@ class Tape(TorchFunctionMode):
             return tapped
         fresh = iter(tapped if isinstance(tapped, tuple) else (tapped,))
         return pytree.tree_map_only(Tensor, lambda _: next(fresh), result)
+
+    def _fitted(self, outs: list[Tensor], planned: PlannedCall) -> tuple[Layout | None, ...]:
+        """Where the examples lie in these outputs; raises if their axes are not those of the plan."""
+        if tuple([out.ndim for out in outs]) != planned.ndims:
+            raise StructureChanged
+        return tuple(
+            [
+                layout if layout is None else layout.fitted(out.shape[layout.axis], self._batch)
+                for out, layout in zip(outs, planned.outs, strict=True)
+            ]
+        )
+
+    def _spread_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Layout, ndim: int) -> Layout:
+        """Where the examples lie in what a bare parameter is broadcast against."""
+        for value in tensors((args, kwargs)):
+            if id(value) in self._known:
+                continue
+            if value.ndim > ndim:
+                raise StructureChanged
+            if value.ndim == ndim and value.shape[out.axis] != 1:
+                return out.fitted(value.shape[out.axis], self._batch)
+        return out
 
     def _watch(self, result: Tensor, site: Site) -> Tensor:
         """Catch the output gradient at a node that the backward passes on its way to an anchor anyway."""
@@ -226,7 +247,7 @@ class Tape(TorchFunctionMode):
     def reweighted(self, c: Tensor) -> dict[str, Tensor]:
         """A second backward, of ``sum_i c_i l_i``: 2a and 2b by autograd (attached mode)."""
         assert self.losses is not None
-        total = (c.detach().to(self.losses.dtype) * self.losses).sum()
+        total = (factors(c.detach(), self.losses.dtype) * self.losses).sum()
         grads = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
         return {name: g for name, g in zip(self.parameters, grads, strict=True) if g is not None}
 

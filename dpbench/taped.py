@@ -11,9 +11,10 @@ from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError
 from dpbench.interface import Losses, Output, trainable
+from dpbench.layout import StructureChanged
 from dpbench.plan import Plan
 from dpbench.probe import check_losses, probe
-from dpbench.tape import StructureChanged, Tape
+from dpbench.tape import Tape
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 """From a recorded forward to the clipped sum of each parameter."""

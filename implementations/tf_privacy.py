@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip
 from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.numerics import factors as rounded
 from dpbench.numerics import squared_norms
 
 TITLE = "TensorFlow Privacy algorithm"
@@ -38,7 +39,7 @@ class Microbatches:
             norms.append(self._norms(g, K))
             factors = self._clip.factors(norms[-1], K)
             for name, value in g.items():
-                grads[name].add_(value * factors[self._groups[name]].to(value.dtype))
+                grads[name].add_(value * rounded(factors[self._groups[name]], value.dtype))
         for name, parameter in self._parameters.items():
             parameter.grad = grads[name]
         empty = next(iter(grads.values())).new_zeros(0, K)

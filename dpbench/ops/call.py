@@ -41,7 +41,8 @@ class Call:
             )
         tensor = self.arguments[name]
         assert isinstance(tensor, Tensor)
-        return self.layouts[name].batch_first(tensor, self.batch)
+        layout = self.layouts[name]
+        return layout.fitted(tensor.shape[layout.axis], self.batch).batch_first(tensor, self.batch)
 
 
 def bind(signature: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
