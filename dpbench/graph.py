@@ -32,7 +32,7 @@ def reachable(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any
         if (variable := getattr(node, "variable", None)) is not None:
             if isinstance(variable, nn.Parameter) and id(variable) not in names:
                 raise Refused(
-                    f"a trainable parameter of shape {tuple(variable.shape)}, used by {_readable(child)}, was not there, "
+                    f"a parameter of shape {tuple(variable.shape)} that {_readable(child)} uses was not there, "
                     "or was frozen, when the step was prepared. Prepare the step again after changing the model; a "
                     "parameter outside of the model has to be part of it, or frozen."
                 )
