@@ -144,6 +144,8 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     if not found:
         raise DpbenchError("the model has no trainable parameter; set requires_grad_(True) on what is to be trained")
     for name, p in found.items():
+        if p.is_complex():
+            raise Refused(f"parameter {name} is complex; expected real parameters. Keep real and imaginary part apart.")
         if not p.is_leaf:
             raise Refused(
                 f"parameter {name} is computed from another tensor (deepcopy of a torch.jit.script module does "

@@ -59,7 +59,11 @@ def of_ending(ending: Ending) -> tuple[Outcome, str]:
     if number == signal.SIGKILL and ending.out_of_memory_kills != 0:
         return Outcome.OUT_OF_MEMORY, "its process was killed, as the kernel does when memory runs out"
     if number == signal.SIGKILL:
-        return Outcome.FAILED, "its process was killed (SIGKILL), but not by the kernel for want of memory"
+        return (
+            Outcome.FAILED,
+            "its process was killed (SIGKILL), but not by the kernel for want of memory: something else ended it; "
+            "measure it anew in a run of its own (-k)",
+        )
     return Outcome.FAILED, f"its process died of {name}{tail}"
 
 

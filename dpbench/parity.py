@@ -16,9 +16,10 @@ from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
 from dpbench.double import double
 from dpbench.dropout import without_dropout
-from dpbench.errors import DpbenchError
+from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import Losses, Output, load, prepare, trainable
 from dpbench.precision import EPSILONS
+from dpbench.probe import preserved
 from dpbench.records import Parity
 from dpbench.reference import per_example
 from dpbench.suite import BASELINE
@@ -29,6 +30,8 @@ TIMES_LOOP = 10
 """Of the check in the native precision: so many times the loop's own error."""
 EXAMPLES = 3
 """Enough to tell one from another, two of three clipped or not at the median norm."""
+CALLS = 4
+"""Of the losses, to see whether they draw random numbers."""
 _NO_CLIPPING = 1e30
 
 
@@ -56,6 +59,7 @@ class Oracle:
             self._model, self._losses, self._batch = model, losses, batch
         else:
             self._model, self._losses, self._batch = double(model, losses, batch)
+        refuse_random(self._model, self._losses, self._batch)
         self._precision = native or "float64"
         self._epsilon = EPSILONS[native] if native else torch.finfo(torch.float64).eps
         self._plain = self._loop(Clip(max_norm=_NO_CLIPPING))
@@ -100,6 +104,19 @@ def is_private(name: str) -> bool:
     return name != BASELINE and bool(getattr(load(name), "PRIVATE", True))
 
 
+def refuse_random(model: nn.Module, losses: Losses, batch: Batch) -> None:
+    """Raise if the losses differ from call to call: no gradient of theirs can be checked."""
+    with torch.no_grad(), preserved(model, fork=False):
+        first, *others = (losses(model, batch) for _ in range(CALLS))
+    for other in others:
+        if isinstance(first, Tensor) and not torch.equal(first.nan_to_num(), other.nan_to_num()):
+            raise Refused(
+                f"the losses are random: two calls on the same batch gave {first.tolist()} and {other.tolist()}. "
+                "Make the forward a function of the batch (dropout is switched off in the check; switch off other "
+                "random layers)."
+            )
+
+
 def at_median(clip: Clip, norms: Tensor | None) -> Clip:
     """The same clipping with R at the median norm, so that some examples are clipped and some are not."""
     assert norms is not None
@@ -108,7 +125,8 @@ def at_median(clip: Clip, norms: Tensor | None) -> Clip:
     if not isfinite(middle) or middle <= 0:
         raise DpbenchError(
             f"the norms of the examples' gradients are {[f'{v:g}' for v in flat.flatten().tolist()[:3]]} in the check; "
-            "expected positive, finite numbers. Look at the losses and at the initial weights."
+            "expected positive, finite numbers. Look at the losses, at the initial weights, and for what mixes "
+            "examples: over a batch of one a mean is the example itself."
         )
     return Clip(max_norm=middle, function=clip.function, style=clip.style, stability=clip.stability)
 

@@ -91,8 +91,8 @@ def check_losses(losses: Any, batch: int) -> None:
 
 
 @contextmanager
-def preserved(model: nn.Module) -> Iterator[None]:
-    """Put buffers and random state back as they were."""
+def preserved(model: nn.Module, *, fork: bool = True) -> Iterator[None]:
+    """Put buffers and, if ``fork``, the random state back as they were."""
     buffers = [
         (module, name, buffer, buffer._version, buffer.detach().clone())
         for module in model.modules()
@@ -101,7 +101,7 @@ def preserved(model: nn.Module) -> Iterator[None]:
     ]
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     try:
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=devices, enabled=fork):
             yield
     finally:
         with torch.no_grad():

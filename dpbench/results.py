@@ -53,6 +53,9 @@ def read(path: Path | str) -> Results:
         DpbenchError: not there, not ours, from a newer dpbench, or corrupt before the last line.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        # A device or a pipe may never end.
+        raise DpbenchError(f"cannot read {path}: not a regular file; expected results of dpbench, a .jsonl file")
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from dpbench import precision
 from dpbench.clipping import Clip
-from dpbench.errors import DpbenchError
+from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import Output, available
 from dpbench.parity import TOLERANCE, Oracle, at_median, difference
 from tests.zoo import batch_of, cross_entropy
@@ -133,3 +133,11 @@ def test_gradients_that_are_zero_or_infinite_are_said_to_be():
         oracle(losses=lambda m, b: F.cross_entropy(m(b["x"]) * 0, b["y"], reduction="none"))
     with pytest.raises(DpbenchError, match="expected positive, finite"):
         at_median(Clip(), torch.tensor([float("inf"), float("nan")]))
+
+
+def test_losses_that_draw_random_numbers_are_refused():
+    def noisy(model, batch):
+        return cross_entropy(model, batch) * torch.rand(())
+
+    with pytest.raises(Refused, match="the losses are random: two calls"):
+        oracle(noisy)

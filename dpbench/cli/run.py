@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +77,11 @@ def run(
     given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
     if resume is not None and not given:
         what, cells = resumed(resume)
+    elif resume is not None and suite is None and axes["model"] is None:
+        raise DpbenchError(
+            f"got --resume {resume} with other options; give --resume FILE alone, which goes on as it began, "
+            "or the whole command of that run together with it"
+        )
     elif suite is None and axes["model"] is None:
         raise DpbenchError("nothing to run: give a suite (dpbench run quickstart) or --model and --batch; see --help")
     else:
@@ -84,6 +91,9 @@ def run(
         print_cells(cells)
         return
     command = f"dpbench {shlex.join(sys.argv[1:])}"
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As Ctrl-C: a scheduler that ends the run is told where to go on, too.
+        signal.signal(number, signal.default_int_handler)
     with watch(as_json) as shown:
         events = sweep(what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say)
         try:
@@ -97,14 +107,31 @@ def run(
 
 
 def follow(events: Iterable[Started | Event], shown: Watch) -> bool:
-    """Show everything; whether a cell failed, was wrong or timed out."""
-    failed = False
+    """Show everything; whether a cell failed, was wrong or timed out.
+
+    Where no one can be shown anything any more (the pipe is closed, the disk behind stdout is full), the
+    run goes on: its records are in the file.
+    """
+    failed, heard = False, True
     for event in events:
         records = event.done if isinstance(event, Started) else [event]
         failed |= any(isinstance(r, Record) and r.outcome.is_failure for r in records)
-        shown.on(event)
-    shown.end()
+        heard = heard and _told(shown.on, event)
+    if heard:
+        _told(shown.end)
     return failed
+
+
+def _told(tell: Callable[..., None], *event: Started | Event) -> bool:
+    try:
+        tell(*event)
+        sys.stdout.flush()
+    except OSError as error:
+        print(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file", file=sys.stderr)
+        # What is still in the buffer would complain again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def models(given: List) -> List:

@@ -55,10 +55,10 @@ def build(spec: Spec, workload: Workload) -> Task:
         returned = function(workload, **spec.options)
     except DpbenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DpbenchError(f"{name}(workload) in {path} raised {type(error).__name__}: {error}") from error
     if not isinstance(returned, tuple) or len(returned) != 3:
-        got = type(returned).__name__
+        got = f"{len(returned)} values" if isinstance(returned, tuple) else type(returned).__name__
         raise DpbenchError(f"{name}(workload) in {path} returned {got}; expected (model, losses, batches)")
     model, losses, batches = returned
     if not isinstance(model, nn.Module) or not callable(losses):
@@ -103,6 +103,6 @@ def _module(path: Path) -> Any:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DpbenchError(f"{path} could not be imported: {type(error).__name__}: {error}") from error
     return module
