@@ -40,9 +40,9 @@ def squared_norms(rows: Tensor) -> Tensor:
 
 def factors(c: Tensor, dtype: torch.dtype) -> Tensor:
     """``c`` in another precision, rounded towards zero: a factor rounded up would let ``||C g||`` exceed R."""
+    if dtype == c.dtype:
+        return c
     cast = c.to(dtype)
-    if cast.dtype == c.dtype or not dtype.is_floating_point:
-        return cast
     return torch.where(cast.to(c.dtype) > c, cast * (1 - torch.finfo(dtype).eps), cast)
 
 
@@ -53,4 +53,5 @@ def weighted(rows: Tensor, c: Tensor) -> Tensor:
 
 def weighted_sum(rows: Tensor, c: Tensor) -> Tensor:
     """``sum_i c_i rows_i`` (module 5) for rows (B, ...) and factors c (B,)."""
-    return (factors(c, rows.dtype) @ rows.reshape(rows.shape[0], -1)).reshape(rows.shape[1:])
+    c = factors(c, rows.dtype)
+    return c @ rows if rows.ndim == 2 else (c @ rows.reshape(rows.shape[0], -1)).reshape(rows.shape[1:])

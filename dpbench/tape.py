@@ -105,7 +105,9 @@ class Tape(TorchFunctionMode):
             self._fitted(tensors(result), planned)
             return result
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
-        before = [(value, value._version) for value in tensors((args, kwargs))]
+        # None of the functions that have a family writes in place.
+        written = tensors((args, kwargs)) if planned.family is None else []
+        before = [(value, value._version) for value in written]
         result = func(*seen_args, **seen_kwargs)
         outs = tensors(result)
         layouts = self._fitted(outs, planned)

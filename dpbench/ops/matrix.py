@@ -36,6 +36,8 @@ def product_sum(a: Tensor, ds: Tensor, c: Tensor) -> Tensor:
         a = weighted(a, c)
     else:
         ds = weighted(ds, c)
+    if a.shape[1] == 1:
+        return ds[:, 0].T @ a[:, 0]
     return ds.flatten(0, 1).T @ a.flatten(0, 1)
 
 
@@ -51,8 +53,8 @@ class Matrix(Use):
 
     def pair(self, ds: Tensor) -> tuple[Tensor, Tensor]:
         """(a, ds) as (B, T, d) and (B, T, p)."""
-        a = self._a.get().to(ds.dtype)
-        return _rows(a), _rows(ds)
+        a = self._a.get()
+        return _rows(a if a.dtype == ds.dtype else a.to(ds.dtype)), _rows(ds)
 
     def facts(self, ds: Tensor) -> Facts:
         """T is the product of all axes between the batch's and the last."""
@@ -76,6 +78,8 @@ class Matrix(Use):
 
 def _rows(x: Tensor) -> Tensor:
     """(B, ..., d) -> (B, T, d)."""
+    if x.ndim == 3:
+        return x
     return x.unsqueeze(1) if x.ndim == 2 else x.flatten(1, -2)
 
 
