@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -39,6 +39,17 @@ class Output:
     grads: dict[str, Tensor]
     norms: Tensor | None
     losses: Tensor
+
+
+def output(
+    parameters: Mapping[str, nn.Parameter], sums: Mapping[str, Tensor | None], norms: Tensor | None, losses: Tensor
+) -> Output:
+    """A step's output, put into every ``p.grad`` as well; zero where nothing depends on the parameter."""
+    grads = {}
+    for name, parameter in parameters.items():
+        total = sums.get(name)
+        grads[name] = parameter.grad = torch.zeros_like(parameter) if total is None else total.to(parameter.dtype)
+    return Output(grads, norms, losses)
 
 
 class Step(Protocol):

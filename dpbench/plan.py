@@ -91,13 +91,14 @@ def replaced(
     args: Iterable[Any], kwargs: Mapping[str, Any], by_id: Mapping[int, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with some tensors replaced, looking one level into lists."""
+    new = tuple([_replaced(value, by_id) for value in args])
+    return new, {name: _replaced(value, by_id) for name, value in kwargs.items()}
 
-    new = []
-    for value in args:
-        if type(value) in (list, tuple):
-            value = type(value)([by_id.get(id(item), item) for item in value])
-        new.append(by_id.get(id(value), value))
-    return tuple(new), {name: replaced((value,), {}, by_id)[0][0] for name, value in kwargs.items()}
+
+def _replaced(value: Any, by_id: Mapping[int, Any]) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)([by_id.get(id(item), item) for item in value])
+    return by_id.get(id(value), value)
 
 
 def tensors(result: Any) -> list[Tensor]:

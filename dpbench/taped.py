@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError
-from dpbench.interface import Losses, Output, trainable
+from dpbench.interface import Losses, Output, output, trainable
 from dpbench.layout import StructureChanged
 from dpbench.plan import Plan
 from dpbench.probe import check_losses, probe
@@ -44,7 +44,7 @@ class Taped:
             clipping = Clipping(self._clip, self._groups, next(iter(self._parameters.values())), B, unit)
             sums = self._algorithm(tape, clipping)
             assert tape.losses is not None
-            return self._output(sums, clipping.norms, tape.losses.detach())
+            return output(self._parameters, sums, clipping.norms, tape.losses.detach())
         finally:
             tape.close()
 
@@ -85,15 +85,8 @@ class Taped:
         tape.losses = losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses))
         return tape
 
-    def _output(self, sums: Mapping[str, Tensor], norms: Tensor, losses: Tensor) -> Output:
-        grads = {}
-        for name, parameter in self._parameters.items():
-            grads[name] = sums[name].to(parameter.dtype) if name in sums else torch.zeros_like(parameter)
-            parameter.grad = grads[name]
-        return Output(grads, norms, losses)
-
     def _empty(self) -> Output:
         first = next(iter(self._parameters.values()))
         groups = max(self._groups.values()) + 1
         norms = first.new_zeros((0,) if groups == 1 else (0, groups))
-        return self._output({}, norms, first.new_zeros(0))
+        return output(self._parameters, {}, norms, first.new_zeros(0))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch
 from dpbench.clipping import Clip
-from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.interface import Losses, Output, Supports, output, trainable
 
 TITLE = "Non-private"
 MODULES = "1 2a 2b"
@@ -28,10 +28,8 @@ class NonPrivate:
         losses = self._losses(self._model, batch)
         total = losses.sum() if mask is None else losses[mask].sum()
         found = torch.autograd.grad(total, list(self._parameters.values()), allow_unused=True)
-        grads = {}
-        for (name, parameter), g in zip(self._parameters.items(), found, strict=True):
-            grads[name] = parameter.grad = torch.zeros_like(parameter) if g is None else g
-        return Output(grads, None, losses.detach())
+        sums = dict(zip(self._parameters, found, strict=True))
+        return output(self._parameters, sums, None, losses.detach())
 
     def close(self) -> None:
         """Nothing was left on the model."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip
-from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.interface import Losses, Output, Supports, output, trainable
 from dpbench.numerics import factors as rounded
 from dpbench.numerics import squared_norms
 
@@ -40,11 +40,11 @@ class Microbatches:
             factors = self._clip.factors(norms[-1], K)
             for name, value in g.items():
                 grads[name].add_(value * rounded(factors[self._groups[name]], value.dtype))
-        for name, parameter in self._parameters.items():
-            parameter.grad = grads[name]
         empty = next(iter(grads.values())).new_zeros(0, K)
         stacked = torch.stack(norms) if norms else empty
-        return Output(grads, stacked[:, 0] if K == 1 else stacked, torch.cat(losses) if losses else empty[:, 0])
+        return output(
+            self._parameters, grads, stacked[:, 0] if K == 1 else stacked, torch.cat(losses) if losses else empty[:, 0]
+        )
 
     def _gradient(self, loss: Tensor) -> dict[str, Tensor]:
         found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import Refused
-from dpbench.interface import Losses, Output, Supports, trainable
+from dpbench.interface import Losses, Output, Supports, output, trainable
 from dpbench.numerics import weighted_sum
 from dpbench.probe import check_losses
 
@@ -54,8 +54,8 @@ class Vmapped:
         """Instantiate (module 4), then add up (module 5)."""
         B, first = size(batch), next(iter(self._parameters.values()))
         if B == 0:
-            grads = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
-            return self._output(grads, Clipping(self._clip, self._groups, first, 0, None), first.new_zeros(0))
+            norms = Clipping(self._clip, self._groups, first, 0, None).norms
+            return output(self._parameters, {}, norms, first.new_zeros(0))
         try:
             g, losses = self._gradients({f"model.{k}": p.detach() for k, p in self._parameters.items()}, batch)
         except RuntimeError as error:
@@ -70,12 +70,7 @@ class Vmapped:
                 g[f"model.{name}"] = samples
             clipping.add_instantiated(name, samples)
         grads = {name: weighted_sum(g.pop(f"model.{name}"), clipping.factor(name)) for name in self._parameters}
-        return self._output(grads, clipping, losses)
-
-    def _output(self, grads: dict[str, Tensor], clipping: Clipping, losses: Tensor) -> Output:
-        for name, parameter in self._parameters.items():
-            parameter.grad = grads[name]
-        return Output(grads, clipping.norms, losses)
+        return output(self._parameters, grads, clipping.norms, losses)
 
     def close(self) -> None:
         """Nothing was left on the model."""

@@ -39,6 +39,3 @@ class Use:
     def weighted_sum(self, ds: Tensor, c: Tensor) -> Tensor:
         """``sum_i c_i g_i`` (module 2b of the weighted output gradient), shape of the parameter."""
         return weighted_sum(self.instantiate(ds), c)
-
-    def check(self) -> None:
-        """Raise if something has overwritten in place what this use has kept."""
