@@ -30,13 +30,13 @@ def without_dropout(model: nn.Module, losses: Losses) -> Losses:
             module.eval()
 
     def certain(model: nn.Module, batch: Batch) -> Tensor:
-        with _NoDropout():
+        with NoDropout():
             return losses(model, batch)
 
     return certain
 
 
-class _NoDropout(TorchFunctionMode):
+class NoDropout(TorchFunctionMode):
     """Dropout that is called as a function, and inside attention, keeps everything."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

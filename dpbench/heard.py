@@ -33,11 +33,22 @@ class Grown:
     axis: int
     rows: int
     active: dict[int, set[int]] = field(default_factory=dict)
+    matters: bool = True
+    """Whether output gradients may arrive there, so that a guess could be wrong."""
+    value: Tensor | None = None
+    """What lay there, where several entries belong to one example."""
 
     def note(self, ds: Tensor, example: int) -> None:
         """Mark the entries that the loss of ``example`` depends on, from its gradient there."""
         live = ds.detach().movedim(self.axis, 0).flatten(1).ne(0).any(1) if ds.ndim > 1 else ds.ne(0)
         self.active.setdefault(example, set()).update(live.nonzero().flatten().tolist())
+
+    def compare(self, other: Grown, example: int) -> None:
+        """Mark the entries that changed with ``example``: it owns them, whether gradients flow yet or not."""
+        if self.value is None or other.value is None or self.value.shape != other.value.shape:
+            return
+        moved = (self.value != other.value).movedim(self.axis, 0).flatten(1).any(1)
+        self.active.setdefault(example, set()).update(moved.nonzero().flatten().tolist())
 
     def fits(self, outer: int, inner: int) -> bool:
         """Whether each example's loss depends on its own entries alone, if they lie so."""
@@ -60,13 +71,26 @@ class Heard:
     ndims: tuple[int, ...] = ()
     inputs: dict[str | int, Grown] = field(default_factory=dict)
     first: bool = True
+    before: tuple[Any, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+
+    def compare(self, other: Heard, example: int) -> None:
+        """Take what another run, in which one example is different, says of who owns what."""
+        for mine, its in zip(self.outs, other.outs, strict=False):
+            if mine is not None and its is not None:
+                mine.compare(its, example)
+        for key, mine in self.inputs.items():
+            if key in other.inputs:
+                mine.compare(other.inputs[key], example)
 
     def planned(self) -> PlannedCall:
         """What the tape needs to know; raises if the examples' place could not be established."""
         outs = tuple(None if grown is None else self._layout(grown, None) for grown in self.outs)
         main = next((layout for layout in outs if layout is not None), None)
         layouts = {key: self._layout(grown, main) for key, grown in self.inputs.items()}
-        return PlannedCall(self.function, self.operands, outs, self.ndims, layouts, self.first)
+        return PlannedCall(
+            self.function, self.operands, outs, self.ndims, layouts, self.first, self.before, self.shapes
+        )
 
     def _layout(self, grown: Grown, output: Layout | None) -> Layout:
         candidates = grown.candidates()
@@ -80,7 +104,7 @@ class Heard:
             same = Layout(grown.axis, output.outer, output.inner)
             if same in candidates:
                 return same
-        if len(candidates) > 1 and any(grown.active.values()):
+        if len(candidates) > 1 and grown.matters:
             raise Refused(
                 f"where the examples lie on axis {grown.axis} of what {name_of(self.function)} reads or gives "
                 f"({self.names}) could not be established. Keep the batch on an axis of its own there."

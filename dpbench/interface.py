@@ -155,6 +155,11 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     if not found:
         raise DpbenchError("the model has no trainable parameter; set requires_grad_(True) on what is to be trained")
     for name, p in found.items():
+        if p._backward_hooks:
+            raise Refused(
+                f"parameter {name} has a hook on its gradient, which changes a sum of gradients and not each one. "
+                "Remove it, and change the clipped sum in p.grad after the step."
+            )
         if p.is_complex():
             raise Refused(f"parameter {name} is complex; expected real parameters. Keep real and imaginary part apart.")
         if not p.is_leaf:

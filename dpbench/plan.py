@@ -31,6 +31,17 @@ class PlannedCall:
     """Where they lie in each argument: by name where the function has a family, else by place."""
     first: bool = True
     """Whether nothing but parameters requires a gradient here: the backward ends there unless anchored."""
+    before: tuple[Callable[..., Any], ...] = ()
+    """The functions that rearrange axes and were called since the last such call, with this one."""
+    shapes: tuple[tuple[int, ...], ...] = ()
+    """Of a derivation, the shapes of its outputs: an axis of one that is one no more may hold examples."""
+
+    def derives(self, outs: Iterable[Tensor]) -> bool:
+        """Whether a derivation still gives tensors that no example can be in."""
+        for out, shape in zip(outs, self.shapes, strict=False):
+            if out.ndim != len(shape) or any(a == 1 != b for a, b in zip(shape, out.shape, strict=True)):
+                return False
+        return True
 
     @cached_property
     def is_use(self) -> bool:
@@ -53,16 +64,20 @@ class Plan:
     """The calls that read parameters, in the order of the forward."""
 
     calls: list[PlannedCall]
+    tail: frozenset[Callable[..., Any]] = frozenset()
+    """Those that are called after the last of them; how often may depend on the batch size."""
     proven: set[int] = field(default_factory=set)
     """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
 
-    def next(self, number: int, function: Callable[..., Any], read: Iterable[Derived]) -> PlannedCall | None:
-        """The call of that number if it is this one."""
+    def next(
+        self, number: int, function: Callable[..., Any], read: Iterable[Derived], since: list[Any]
+    ) -> PlannedCall | None:
+        """The call of that number if it is this one, after the same calls ``since`` the one before."""
         if number >= len(self.calls):
             return None
         planned = self.calls[number]
         fits = planned.function == function and planned.operands == tuple([derived.key for derived in read])
-        return planned if fits else None
+        return planned if fits and planned.before == tuple(since) else None
 
 
 def operands(args: Iterable[Any], kwargs: Mapping[str, Any], known: Mapping[int, Derived]) -> list[Derived]:

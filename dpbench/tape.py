@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import CheckpointError
 
-from dpbench.derived import Derived, derive, direct
+from dpbench.derived import REARRANGING, Derived, derive, direct
 from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term
@@ -28,7 +28,7 @@ from dpbench.graph import reachable
 from dpbench.layout import Layout, StructureChanged
 from dpbench.numerics import factors
 from dpbench.ops.call import name_of
-from dpbench.ops.elementwise import aligned, can_spread, once
+from dpbench.ops.elementwise import aligned, asked_for, can_spread, once
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Given
 from dpbench.plan import Plan, PlannedCall, operands, replaced, tensors
@@ -48,6 +48,7 @@ class Tape(TorchFunctionMode):
         self._batch, self._plan, self._attached = batch, plan, attached
         self._known = direct(parameters)
         self._read_calls = 0
+        self._since: list[Any] = []
         self._sites: dict[Any, Site] = {}
         self._boundary: set[Any] = set()
         self._waiting: dict[str, int] = {}
@@ -58,6 +59,8 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Pass calls through, except those that read parameters. Written out, as it runs at every call."""
+        if func in REARRANGING:
+            self._since.append(func)
         known = self._known
         for value in args:
             if id(value) in known:
@@ -78,16 +81,18 @@ class Tape(TorchFunctionMode):
         if not torch.is_grad_enabled():
             return func(*args, **kwargs)
         read = operands(args, kwargs, self._known)
-        planned = self._plan.next(self._read_calls, func, read)
+        planned = self._plan.next(self._read_calls, func, read, self._since)
         if planned is not None and planned.is_use:
             self._read_calls += 1
+            self._since = []
             return self._use(planned, args, kwargs, read)
         result = func(*args, **kwargs)
         outs = tensors(result)
         if not any(out.requires_grad for out in outs):
             return result
-        if planned is None:
+        if planned is None or not planned.derives(outs):
             raise StructureChanged
+        self._since = []
         for i, out in enumerate(outs):
             if out.requires_grad:
                 self._known[id(out)] = derive((self._read_calls, i), func, args, read, out)
@@ -98,16 +103,16 @@ class Tape(TorchFunctionMode):
         func, out, ndim = planned.function, planned.outs[0], planned.ndims[0]
         for derived in read:
             derived.check()
-        if planned.spreads and out is not None and all(can_spread(d.tensor, out, ndim) for d in read):
-            out = self._spread_over(args, kwargs, out, ndim)
+        if planned.spreads and out is not None and all(can_spread(func, d.tensor, out, ndim) for d in read):
+            out = out.fitted(self._size(func, args, kwargs, out, ndim), self._batch)
             args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
             result = func(*once(func, args, out.axis), **kwargs)
             self._fitted(tensors(result), planned)
             return result
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
-        # None of the functions that have a family writes in place.
-        written = tensors((args, kwargs)) if planned.family is None else []
-        before = [(value, value._version) for value in written]
+        # None of the functions that have a family writes in place, or gives what it was given.
+        given = tensors((args, kwargs)) if planned.family is None else []
+        before = [(value, value._version) for value in given]
         result = func(*seen_args, **seen_kwargs)
         outs = tensors(result)
         layouts = self._fitted(outs, planned)
@@ -117,6 +122,9 @@ class Tape(TorchFunctionMode):
                 f"{name_of(func)} writes {', '.join(read[0].roots)} in place into another tensor, where its use "
                 "cannot be followed. Use the out-of-place function and its result."
             )
+        if any(result is value for value in given):
+            # Only looked at, as for its dtype: ``x.to(weight)``.
+            return result
         if function is not None:
             number = self._read_calls - 1
             if number not in self._plan.proven:
@@ -146,16 +154,19 @@ class Tape(TorchFunctionMode):
             ]
         )
 
-    def _spread_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Layout, ndim: int) -> Layout:
-        """Where the examples lie in what a bare parameter is broadcast against."""
+    def _size(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Layout, ndim: int) -> int:
+        """How long the examples' axis is to be, from what a bare parameter is combined with."""
+        asked = asked_for(func, args, kwargs, out.axis)
+        if asked is not None:
+            return asked
+        sizes = [1]
         for value in tensors((args, kwargs)):
-            if id(value) in self._known:
-                continue
             if value.ndim > ndim:
                 raise StructureChanged
-            if value.ndim == ndim and value.shape[out.axis] != 1:
-                return out.fitted(value.shape[out.axis], self._batch)
-        return out
+            axis = out.axis - (ndim - value.ndim)
+            if axis >= 0 and id(value) not in self._known:
+                sizes.append(value.shape[axis])
+        return max(sizes)
 
     def _watch(self, result: Tensor, site: Site) -> Tensor:
         """Catch the output gradient at a node that the backward passes on its way to an anchor anyway."""
@@ -187,7 +198,7 @@ class Tape(TorchFunctionMode):
 
     def finish(self, losses: Tensor) -> None:
         """Take the losses of the forward that was recorded; raises if it stopped short of the plan."""
-        if self._read_calls != len(self._plan.calls):
+        if self._read_calls != len(self._plan.calls) or frozenset(self._since) != self._plan.tail:
             raise StructureChanged
         self.losses = losses
 

@@ -68,6 +68,8 @@ class Taped:
         return tape
 
     def _attempt(self, plan: Plan, batch: Batch, B: int, mask: Tensor | None) -> Tape | None:
+        if any(p._backward_hooks for p in self._parameters.values()):
+            trainable(self._model)
         state = torch.get_rng_state()
         tape = Tape(self._parameters, plan, B, attached=self._attached)
         try:

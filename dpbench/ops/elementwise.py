@@ -7,7 +7,7 @@ every function that broadcasts its arguments, in place or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ EXPANDING: set[Callable[..., Any]] = {
 }  # fmt: skip
 """Functions that only expand, from one copy to one for each example."""
 
-REPEATING: set[Callable[..., Any]] = {Tensor.repeat, torch.tile, Tensor.tile}
+REPEATING: set[Callable[..., Any]] = {Tensor.repeat}
 """Functions that copy, as often as they are told for each axis."""
 
 
@@ -47,8 +47,11 @@ SPREADING = BROADCASTING | EXPANDING | REPEATING
 """Functions that may be given a parameter that was expanded over the batch."""
 
 
-def can_spread(parameter: Tensor, out: Layout, ndim: int) -> bool:
+def can_spread(function: Callable[..., Any], parameter: Tensor, out: Layout, ndim: int) -> bool:
     """Whether a parameter broadcast against an output of ``ndim`` axes has one copy for all examples."""
+    if function is F.scaled_dot_product_attention and out.axis >= ndim - 2:
+        # Queries, keys and features are no axes to broadcast over.
+        return False
     axis = out.axis - (ndim - parameter.ndim)
     return axis < 0 or parameter.shape[axis] == 1
 
@@ -59,6 +62,15 @@ def aligned(parameter: Tensor, out: Layout, ndim: int, batch: int) -> Tensor:
     sizes = [-1] * ndim
     sizes[out.axis] = batch
     return view.expand(sizes)
+
+
+def asked_for(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], axis: int) -> int | None:
+    """The size on ``axis`` that an expanding or repeating function was told to give; None for any other."""
+    if function not in EXPANDING | REPEATING:
+        return None
+    told = args[1:] or tuple(kwargs.values())
+    sizes = told[0].shape if isinstance(told[0], Tensor) else told[0] if isinstance(told[0], (tuple, list)) else told
+    return int(sizes[axis])
 
 
 def once(function: Callable[..., Any], args: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
