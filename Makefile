@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness overhead recording clean
+.PHONY: help quickstart test lint exactness generated overhead recording clean
 
 help: ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ lint: $(STAMP) ## Style, types and the direction of imports
 
 exactness: $(STAMP) ## Every implementation on every small network against the float64 per-example loop
 	$(BIN)/python -m pytest -m slow tests/exactness
+
+generated: $(STAMP) ## Networks drawn by chance against the float64 per-example loop (DRAWS=, FIRST=)
+	$(BIN)/python -m pytest -m slow tests/test_generated.py
 
 overhead: $(STAMP) ## Step time and peak memory over non-private, one thread of this CPU
 	$(BIN)/dpbench run overhead

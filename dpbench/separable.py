@@ -86,7 +86,7 @@ def refuse_nonlinear(
     c = torch.tensor(WEIGHTS, dtype=losses.dtype, device=losses.device)
     found = gradient((c * losses).sum(), parameters).projection
     expected = sum(w * g.projection for w, g in zip(WEIGHTS, together, strict=True))
-    if _differ(found, expected, sum(g.size for g in together), tolerance):
+    if _differ(found, expected, _scale(losses, together, tolerance), tolerance):
         raise Refused(
             "the backward is not linear in the losses: a hook on an activation (gradient clipping or scaling by a "
             "norm) or a custom backward changes gradients, so that a sum of losses has not the sum of their "
@@ -105,11 +105,16 @@ def unlike_alone(
             "Compute every example's loss from that example alone."
         )
     own = gradient(alone[0], parameters)
-    if _differ(together[j].projection, own.projection, max(g.size for g in (*together, own)), tolerance):
+    if _differ(together[j].projection, own.projection, _scale(losses, (*together, own), tolerance), tolerance):
         raise Refused(
             f"examples are mixed: the gradient of example {j} is another in the batch than alone, though its loss is "
             "the same. Remove what mixes them in the backward (scale_grad_by_freq, hooks, custom backwards)."
         )
+
+
+def _scale(losses: Tensor, gradients: Sequence[Gradient], tolerance: float) -> float:
+    """The size of the gradients, or of the rounding that is all of them where they are zero."""
+    return sum(g.size for g in gradients) + 4 * tolerance * float(losses.detach().abs().sum())
 
 
 def _differ(a: float, b: float, scale: float, tolerance: float) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
 from torch import nn
@@ -14,44 +12,8 @@ from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import prepare
 from dpbench.losses import cross_entropy
 from dpbench.numerics import factors
-from dpbench.reference import per_example
+from tests.promise import IMPLEMENTATIONS, batch_of, refusals, right, squares
 from tests.zoo import L, Net
-
-IMPLEMENTATIONS = ["bk", "bk_mixopt", "opacus", "opacus_improved", "fastgradclip", "ghostclip"]
-
-
-def squares(model, batch):
-    out = model(batch["x"])
-    return out.flatten(1).square().sum(1)
-
-
-def doubled(net):
-    return net.double()
-
-
-def batch_of(*shape, seed=0):
-    return {"x": torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))}
-
-
-def right(out, model, losses, batch, clip):
-    """Against the loop on a copy, so that nothing that the step did is seen by it."""
-    return zoo.error(out, per_example(copy.deepcopy(model), losses, batch, clip)) < 1e-10
-
-
-def is_right_or_refused(name, net, losses, batches, message=""):
-    clip = Clip(0.7)
-    step = prepare(name, net, losses, clip)
-    refused, reasons = 0, []
-    for batch in batches:
-        try:
-            out = step(batch)
-        except Refused as error:
-            refused += 1
-            reasons.append(str(error))
-        else:
-            assert right(out, net, losses, batch, clip)
-    assert all(message in reason for reason in reasons)
-    return refused
 
 
 def addmm_(n, x):
@@ -86,7 +48,7 @@ def parts():
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 @pytest.mark.parametrize("forward", [addmm_, copy_, masked_fill_, clamp_])
 def test_in_place_calls_whose_result_is_ignored(forward, name):
-    refused = is_right_or_refused(name, doubled(Net(forward, **parts())), squares, [batch_of(5, 4)], "in place")
+    refused = refusals(name, Net(forward, **parts()), squares, [batch_of(5, 4)], "in place")
     assert refused
 
 
@@ -126,7 +88,11 @@ def moved_and_scaled_after(n, x):
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 @pytest.mark.parametrize("forward", [zeroed, scaled_row, scaled_whole, scaled_after, moved_and_scaled_after])
 def test_weights_changed_in_place(forward, name):
-    is_right_or_refused(name, doubled(Net(forward, **parts())), squares, [batch_of(5, 4)], "changed in place")
+    refusals(name, Net(forward, **parts()), squares, [batch_of(5, 4)], "changed in place")
+
+
+def rows_of(model, batch):
+    return model(batch["x"]).view(len(batch["x"]), -1).square().sum(1)
 
 
 SHAPES = {
@@ -150,6 +116,32 @@ SHAPES = {
         lambda: Net(lambda n, x: (n.l(x) * n.c).tanh(), l=L(4, 4), c=torch.randn(4)),
         [(5, 4), (5, 5, 4), (5, 4), (5, 3, 4), (3, 3, 4)],
     ),
+    "folded, then a bare parameter, one row at last": (
+        lambda: Net(lambda n, x: (n.l(x.reshape(-1, 4)) * n.c).view(x.shape[0], -1), l=L(4, 4), c=torch.randn(4)),
+        [(5, 3, 4), (1, 1, 4), (1, 3, 4), (2, 1, 4)],
+    ),
+    "repeated for every row": (
+        lambda: Net(
+            lambda n, x: x.reshape(-1, 4) * n.c.repeat(x.shape[0] * x.shape[1], 1) + n.l(x.reshape(-1, 4)),
+            l=L(4, 4),
+            c=torch.randn(1, 4),
+        ),
+        [(5, 1, 4), (5, 3, 4), (1, 1, 4), (3, 2, 4)],
+    ),
+    "expanded for every row": (
+        lambda: Net(
+            lambda n, x: n.c.expand(x.shape[0] * x.shape[1], -1).view(*x.shape) * n.l(x), l=L(4, 4), c=torch.randn(1, 4)
+        ),
+        [(5, 2, 4), (5, 3, 4), (1, 1, 4), (4, 1, 4)],
+    ),
+    "positions of one axis, then of the batch": (
+        lambda: Net(
+            lambda n, x: n.l(x) + n.c[torch.arange(x.shape[1]).expand(1 if x.shape[1] < 3 else x.shape[0], -1)],
+            l=L(4, 4),
+            c=torch.randn(6, 4),
+        ),
+        [(5, 2, 4), (5, 3, 4), (3, 3, 4), (2, 2, 4)],
+    ),
     "another axis, a table": (
         lambda: Net(
             lambda n, x: n.l(x) + n.c[: x.shape[-2]] if x.ndim == 3 else n.l(x), l=L(4, 4), c=torch.randn(6, 4)
@@ -165,7 +157,31 @@ def test_batches_of_other_shapes_are_planned_anew(case, name):
     build, shapes = SHAPES[case]
     torch.manual_seed(0)
     batches = [batch_of(*shape, seed=i) for i, shape in enumerate(shapes)]
-    assert is_right_or_refused(name, doubled(build()), squares, batches) == 0
+    losses = rows_of if case == "repeated for every row" else squares
+    assert refusals(name, build(), losses, batches) == 0
+
+
+class Toggled(nn.Module):
+    """Puts the other axis first when told to, which no shape gives away where B = T."""
+
+    def __init__(self):
+        super().__init__()
+        self.l, self.c, self.first = L(4, 4), nn.Parameter(torch.randn(4)), False
+
+    def forward(self, x):
+        x = x.transpose(0, 1) if self.first else x
+        h = (self.l(x.reshape(-1, 4)) * self.c).view(x.shape[0], x.shape[1], -1)
+        return h.transpose(0, 1) if self.first else h
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_axes_put_elsewhere_between_steps_are_noticed(name):
+    torch.manual_seed(0)
+    net = Toggled().double()
+    step = prepare(name, net, squares, Clip(0.7))
+    for net.first in (False, True, True, False):
+        batch = batch_of(4, 4, 4)
+        assert right(step(batch), net, squares, batch, Clip(0.7))
 
 
 def per_class(model, batch):
@@ -201,7 +217,7 @@ def test_examples_mixed_through_counts_labels_and_detached_statistics(losses, na
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_a_layer_replaced_after_the_step_was_prepared(name):
-    net = doubled(Net(lambda n, x: n.l(x), l=L(4, 4)))
+    net = Net(lambda n, x: n.l(x), l=L(4, 4)).double()
     step = prepare(name, net, squares, Clip())
     step(batch_of(5, 4))
     net.l = L(4, 4).double()
@@ -211,7 +227,7 @@ def test_a_layer_replaced_after_the_step_was_prepared(name):
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_a_parameter_unfrozen_after_the_step_was_prepared(name):
-    net = doubled(nn.Sequential(L(4, 4), L(4, 4)))
+    net = nn.Sequential(L(4, 4), L(4, 4)).double()
     net[0].requires_grad_(False)
     step = prepare(name, net, squares, Clip())
     step(batch_of(5, 4))
@@ -223,7 +239,7 @@ def test_a_parameter_unfrozen_after_the_step_was_prepared(name):
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_parameters_in_a_list_given_by_keyword(name):
     net = Net(lambda n, x: n.l(x) * torch.cat(tensors=[n.c, n.c], dim=0), l=L(4, 4), c=torch.randn(2))
-    assert is_right_or_refused(name, doubled(net), squares, [batch_of(5, 4)]) == 0
+    assert refusals(name, net, squares, [batch_of(5, 4)]) == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
