@@ -114,7 +114,7 @@ def unlike_alone(
 
 def _scale(losses: Tensor, gradients: Sequence[Gradient], tolerance: float) -> float:
     """The size of the gradients, or of the rounding that is all of them where they are zero."""
-    return sum(g.size for g in gradients) + 4 * tolerance * float(losses.detach().abs().sum())
+    return sum(g.size for g in gradients) + 16 * tolerance * float(losses.detach().abs().sum())
 
 
 def _differ(a: float, b: float, scale: float, tolerance: float) -> bool:
