@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from dpbench.clipping import Clip
     from dpbench.errors import DpbenchError
     from dpbench.frame import load
-    from dpbench.interface import Output, Step, prepare
-    from dpbench.privatize import privatize
+    from dpbench.interface import Output, Step
+    from dpbench.noise import privatize
+    from dpbench.preparation import prepare
     from dpbench.records import Workload
 
 __all__ = ["Clip", "DpbenchError", "Output", "Step", "Workload", "load", "prepare", "privatize", "run"]
@@ -23,8 +24,8 @@ _HOMES = {
     "Step": "interface",
     "Workload": "records",
     "load": "frame",
-    "prepare": "interface",
-    "privatize": "privatize",
+    "prepare": "preparation",
+    "privatize": "noise",
     "run": "api",
 }
 

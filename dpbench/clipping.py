@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dpbench.errors import DpbenchError, unknown
-from dpbench.numerics import accumulator, squared_norms
+from dpbench.numerics import accumulator, squared_norms, weighted_sum
 
 FUNCTIONS = {
     "abadi": "C_i = min(1, R / (||g_i|| + s))",
@@ -22,6 +22,18 @@ FUNCTIONS = {
 """abadi: Abadi et al. 2016, 1607.00133; automatic: Bu et al. 2022, 2206.07136, where s = 0.01."""
 
 STYLES = ("flat", "per-layer")
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The clipping group ``of`` each parameter, numbered from 0 to K - 1 = ``count`` - 1."""
+
+    of: Mapping[str, int]
+    count: int
+
+    def told(self, norms: Tensor) -> Tensor:
+        """Norms (B, K) as they are given out: (B,) where there is one group."""
+        return norms[:, 0] if self.count == 1 else norms
 
 
 @dataclass(frozen=True)
@@ -73,13 +85,13 @@ class Clip:
         )
         return f"{formula}{scope}; sensitivity {self.sensitivity:g} (add or remove one example)"
 
-    def groups(self, names: Sequence[str]) -> dict[str, int]:
-        """The clipping group of each parameter, numbered from 0."""
+    def groups(self, names: Sequence[str]) -> Groups:
+        """The clipping group of each parameter."""
         if self.style == "flat":
-            return dict.fromkeys(names, 0)
+            return Groups(dict.fromkeys(names, 0), 1)
         labels = {name: self._label(name) for name in names}
         order = {label: k for k, label in enumerate(dict.fromkeys(labels.values()))}
-        return {name: order[label] for name, label in labels.items()}
+        return Groups({name: order[label] for name, label in labels.items()}, len(order))
 
     def _label(self, name: str) -> str:
         if isinstance(self.style, str):
@@ -105,25 +117,22 @@ class Clip:
 class Clipping:
     """The norms of one batch as they come in, parameter by parameter, and then the factors."""
 
-    def __init__(self, clip: Clip, groups: Mapping[str, int], parameter: Tensor, batch: int, unit: Tensor | None):
+    def __init__(self, clip: Clip, groups: Groups, parameter: Tensor, batch: int, unit: Tensor | None = None) -> None:
         self._clip, self._groups, self._unit = clip, groups, unit
-        self._count = max(groups.values()) + 1
-        rows = batch if unit is None else int(unit.max()) + 1
-        dtype = accumulator(parameter.dtype)
-        self._empty = torch.zeros(rows, dtype=dtype, device=parameter.device)
-        self._parts: list[list[Tensor]] = [[] for _ in range(self._count)]
-        self._rows = rows
+        self._rows = batch if unit is None else int(unit.max()) + 1
+        self._empty = torch.zeros(self._rows, dtype=accumulator(parameter.dtype), device=parameter.device)
+        self._parts: list[list[Tensor]] = [[] for _ in range(groups.count)]
 
-    def add(self, name: str, squares: Tensor) -> None:
+    def add_squared_norms(self, name: str, squares: Tensor) -> None:
         """Add one parameter's squared norms, (B,)."""
-        self._parts[self._groups[name]].append(squares)
+        self._parts[self._groups.of[name]].append(squares)
 
     def add_instantiated(self, name: str, samples: Tensor) -> None:
         """Add one parameter's instantiated gradients (B, ...), those of one unit summed first."""
         if self._unit is not None:
             rows = samples.new_zeros(self._rows, *samples.shape[1:])
             samples = rows.index_add_(0, self._unit, samples)
-        self.add(name, squared_norms(samples))
+        self.add_squared_norms(name, squared_norms(samples))
 
     @cached_property
     def _norms(self) -> Tensor:
@@ -134,13 +143,17 @@ class Clipping:
     @property
     def norms(self) -> Tensor:
         """(B,) gradient norms, or (B, K) for K groups; one row per unit where units were given."""
-        return self._norms[:, 0] if self._count == 1 else self._norms
+        return self._groups.told(self._norms)
 
     @cached_property
     def _factors(self) -> list[Tensor]:
-        factors = self._clip.factors(self._norms, self._count)
+        factors = self._clip.factors(self._norms, self._groups.count)
         return list((factors if self._unit is None else factors[self._unit]).unbind(1))
 
     def factor(self, name: str | None = None) -> Tensor:
         """(B,) factors C_i of one parameter's group; of all parameters where there is one group."""
-        return self._factors[0 if name is None else self._groups[name]]
+        return self._factors[0 if name is None else self._groups.of[name]]
+
+    def weighted_sums(self, stored: dict[str, Tensor]) -> dict[str, Tensor]:
+        """``sum_i C_i g_i`` of stored per-sample gradients (module 5), each let go of as it is added up."""
+        return {name: weighted_sum(stored.pop(name), self.factor(name)) for name in list(stored)}

@@ -24,10 +24,15 @@ _DROPOUTS = {
 
 
 def without_dropout(model: nn.Module, losses: Losses) -> Losses:
-    """Losses that draw nothing at random; modules that drop (DropPath, too) are put into eval mode."""
+    """Quiet losses; the modules of the model that drop (DropPath, too) are put into eval mode for good."""
     for module in model.modules():
         if "drop" in type(module).__name__.lower() or type(module).__name__ == "StochasticDepth":
             module.eval()
+    return quiet(losses)
+
+
+def quiet(losses: Losses) -> Losses:
+    """The same losses, with every dropout that is a function keeping everything."""
 
     def certain(model: nn.Module, batch: Batch) -> Tensor:
         with NoDropout():

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from dpbench.contain import ALLOCATOR
+from dpbench.entrypoints import points
 from dpbench.records import digest
 
 LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus")
@@ -123,7 +124,7 @@ def _versions() -> dict[str, str | None]:
 
 def _distributions() -> Iterable[str]:
     """The distributions that implementations come from."""
-    for point in entry_points(group="dpbench.implementations"):
+    for point in points().values():
         if point.dist is not None and point.dist.name != "dpsgd-bench":
             yield point.dist.name
 

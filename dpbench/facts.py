@@ -34,9 +34,9 @@ class Facts:
         return self.matrix and self.p * self.d > 2 * self.T**2
 
 
-def added(facts: Sequence[Facts]) -> Facts:
-    """The facts of one parameter's uses as those of one use, T added up; no matrix unless all are."""
+def added(facts: Sequence[Facts], *, ghostable: bool) -> Facts:
+    """The facts of one parameter's uses as those of one use, T added up; no matrix unless they are ghostable."""
     first = facts[0]
-    if len(facts) == 1:
+    if len(facts) == 1 and first.matrix == ghostable:
         return first
-    return replace(first, T=sum(f.T for f in facts), matrix=all(f.matrix for f in facts))
+    return replace(first, T=sum(f.T for f in facts), matrix=ghostable)

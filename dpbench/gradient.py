@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from dpbench.derived import Derived
 from dpbench.facts import Facts, added
 from dpbench.numerics import squared_norms, weighted_sum
-from dpbench.ops.shared import joint_ghost_norm
+from dpbench.ops.shared import joint_squared_ghost_norm
 from dpbench.ops.use import Use
 
 
@@ -20,6 +21,12 @@ class Term:
     use: Use
     ds: Tensor
     derived: Derived
+
+
+def ghostable(uses: Sequence[tuple[Use, Derived]]) -> bool:
+    """Whether norm and clipped sum of a parameter that is used so can be had without instantiating."""
+    first = uses[0][1]
+    return first.moves and all(use.ghostable and derived is first for use, derived in uses)
 
 
 class SampleGradient:
@@ -33,28 +40,26 @@ class SampleGradient:
         self.name = name
         self._parameter = parameter
         self._terms = terms
-        first = terms[0].derived
-        self.ghostable = all(term.use.ghostable and term.derived is first and first.moves for term in terms)
+        self.ghostable = ghostable([(term.use, term.derived) for term in terms])
         """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None
 
     @property
     def facts(self) -> Facts:
         """B, T, d, p of its first use, with T added up over all uses."""
-        facts = added([term.use.facts(term.ds) for term in self._terms])
-        return facts if self.ghostable else replace(facts, matrix=False)
+        return added([term.use.facts(term.ds) for term in self._terms], ghostable=self.ghostable)
 
     @property
     def ghost_needs_less_space(self) -> bool:
         """The layerwise decision of Bu et al. (2022), ``2 T^2 < p d``."""
         return self.ghostable and self.facts.ghost_needs_less_space
 
-    def ghost_norm(self) -> Tensor:
+    def squared_ghost_norm(self) -> Tensor:
         """Squared norms (module 3), shape (B,)."""
         if self.ghostable:
             if len(self._terms) == 1:
-                return self._terms[0].use.ghost_norm(self._terms[0].ds)
-            norm = joint_ghost_norm([(term.use, term.ds) for term in self._terms])
+                return self._terms[0].use.squared_ghost_norm(self._terms[0].ds)
+            norm = joint_squared_ghost_norm([(term.use, term.ds) for term in self._terms])
             if norm is not None:
                 return norm
         return squared_norms(self.instantiate())

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from dpbench import refusals
 from dpbench.errors import Refused
 
 _REMEDY = "Write that part with torch functions in Python, or freeze the parameter (requires_grad_(False))."
@@ -43,10 +44,7 @@ def reachable(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any
                     f"autograd function, or written in place into another tensor. {_REMEDY}"
                 )
         elif "CheckpointFunction" in node.name():
-            raise Refused(
-                "reentrant gradient checkpointing hides the parameters inside it. "
-                "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
-            )
+            raise refusals.reentrant_checkpointing()
         stack.extend((parent, node) for parent, _ in node.next_functions)
     return seen
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 from torch.nn import functional as F
+
+from dpbench.errors import DpbenchError
 
 IGNORED = -100
 """The label of a token that does not count."""
@@ -25,3 +29,14 @@ def language_model(logits: Tensor, labels: Tensor) -> Tensor:
     )
     valid = (labels != IGNORED).to(tokens.dtype)
     return (tokens * valid).sum(1) / valid.sum(1).clamp(min=1)
+
+
+def check_losses(losses: Any, batch: int) -> None:
+    """Raise unless ``losses`` holds one loss for each example."""
+    if not isinstance(losses, Tensor) or losses.shape != (batch,):
+        got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
+        raise DpbenchError(
+            f"losses(model, batch) returned {got}; expected one loss per example, shape ({batch},). "
+            'Use reduction="none", and for text average over each example\'s own tokens: '
+            "dpbench.losses.language_model and dpbench.losses.cross_entropy do."
+        )

@@ -17,12 +17,14 @@ from dpbench.clipping import Clip
 from dpbench.double import double
 from dpbench.dropout import without_dropout
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import Losses, Output, load, prepare, trainable
+from dpbench.interface import Losses, Output
+from dpbench.parameters import trainable
 from dpbench.precision import EPSILONS
+from dpbench.preparation import prepare
 from dpbench.probe import preserved
 from dpbench.records import Parity
 from dpbench.reference import per_example
-from dpbench.suite import BASELINE
+from dpbench.registry import load
 
 TOLERANCE = 1e-8
 """Of the check in float64."""
@@ -90,18 +92,13 @@ class Oracle:
         given = sum(asked[n].numel() for n in out.grads if n in asked)
         coverage = given / sum(p.numel() for p in asked.values())
         true = self._plain if out.norms is None else self._clipped
-        if out.norms is None and is_private(name):
+        if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
         return self._checked(*difference(out, true, self._epsilon), coverage)
 
     def _checked(self, error: float, worst: str, coverage: float) -> Checked:
         passed = isfinite(error) and error <= self.tolerance
         return Checked(Parity(passed, error, self.tolerance, self._precision, worst), coverage)
-
-
-def is_private(name: str) -> bool:
-    """Whether an implementation clips: all but the baseline, and those that say ``PRIVATE = False``."""
-    return name != BASELINE and bool(getattr(load(name), "PRIVATE", True))
 
 
 def refuse_random(model: nn.Module, losses: Losses, batch: Batch) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from dpbench.batch import Batch
 from dpbench.built import Built, clip_of
-from dpbench.interface import Output, prepare
+from dpbench.interface import Output
 from dpbench.meters import Meter
-from dpbench.parity import is_private
-from dpbench.privatize import refuse_non_finite
+from dpbench.noise import refuse_non_finite
+from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.step import Training
 
@@ -18,15 +18,11 @@ class Prepared:
     """A step of ``name``: the gradient alone or a whole training step, as the workload says."""
 
     def __init__(self, name: str, built: Built, workload: Workload) -> None:
-        clip = clip_of(workload)
         self._built = built
-        self._step = prepare(name, built.model, built.losses, clip)
+        self._step = prepare(name, built.model, built.losses, clip_of(workload))
         self._whole: Callable[[Batch], Output] = self._step
         if workload.step == "train":
-            private = is_private(name)
-            self._whole = Training(
-                built.model, self._step, clip, workload.optimizer, private=private, seed=workload.seed
-            )
+            self._whole = Training(built.model, self._step, workload.optimizer, workload.seed)
 
     def warm_up(self) -> None:
         """One step, whose result has to be finite."""

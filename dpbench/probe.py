@@ -10,23 +10,21 @@ that it has in the batch, and the backward must be linear in the losses (dpbench
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from dpbench.batch import Batch, perturbed, take
-from dpbench.dropout import NoDropout
-from dpbench.errors import DpbenchError
+from dpbench.dropout import quiet
 from dpbench.heard import FEW, MORE
+from dpbench.interface import Losses
 from dpbench.listener import Listener, Shapes
+from dpbench.losses import check_losses
 from dpbench.plan import Plan, tensors
-from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, unlike_alone
-
-Losses = Callable[[nn.Module, Batch], Tensor]
+from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
 
 
 def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[str, Tensor]) -> Plan:
@@ -64,7 +62,7 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
         tolerance = listener.epsilon**0.5
         refuse_moving(out.detach(), changed.detach(), 1, tolerance)
         if random:
-            losses = _without_dropout(losses)
+            losses = quiet(losses)
             with preserved(model):
                 before = random_state(model)
                 out = losses(model, more)
@@ -76,19 +74,8 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
                 with preserved(model):
                     alone = losses(model, take(more, torch.tensor([j])))
                 check_losses(alone, 1)
-                unlike_alone(alone, out, together, j, weights, tolerance)
+                refuse_unlike_alone(alone, out, together, j, weights, tolerance)
     return plan
-
-
-def check_losses(losses: Any, batch: int) -> None:
-    """Raise unless ``losses`` holds one loss for each example."""
-    if not isinstance(losses, Tensor) or losses.shape != (batch,):
-        got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
-        raise DpbenchError(
-            f"losses(model, batch) returned {got}; expected one loss per example, shape ({batch},). "
-            'Use reduction="none", and for text average over each example\'s own tokens: '
-            "dpbench.losses.language_model and dpbench.losses.cross_entropy do."
-        )
 
 
 @contextmanager
@@ -119,11 +106,3 @@ def random_state(model: nn.Module) -> list[bytes]:
     if any(p.is_cuda for p in model.parameters()):
         states += [state.numpy().tobytes() for state in torch.cuda.get_rng_state_all()]
     return states
-
-
-def _without_dropout(losses: Losses) -> Losses:
-    def certain(model: nn.Module, batch: Batch) -> Tensor:
-        with NoDropout():
-            return losses(model, batch)
-
-    return certain

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip
-from dpbench.interface import Losses, Output, trainable
+from dpbench.interface import Losses, Output
+from dpbench.parameters import trainable
 
 
 def per_example(
@@ -25,7 +26,7 @@ def per_example(
     """
     parameters = trainable(model)
     groups = clip.groups(list(parameters))
-    K, B = max(groups.values()) + 1, size(batch)
+    K, B = groups.count, size(batch)
     rows = list(range(B)) if unit is None else unit.tolist()
     gradients: dict[int, dict[str, Tensor]] = {}
     values = []
@@ -44,12 +45,12 @@ def per_example(
     squares = torch.zeros(count, K, dtype=first.dtype, device=first.device)
     for i, row in gradients.items():
         for name, g in row.items():
-            squares[i, groups[name]] += g.pow(2).sum()
+            squares[i, groups.of[name]] += g.pow(2).sum()
     factors = clip.factors(squares.sqrt(), K)
     sums = {name: torch.zeros_like(p) for name, p in parameters.items()}
     for i, row in gradients.items():
         for name, g in row.items():
-            sums[name] += factors[i, groups[name]] * g
+            sums[name] += factors[i, groups.of[name]] * g
     norms = squares.sqrt()
     total = torch.stack(values) if values else first.new_zeros(0)
-    return Output(sums, norms[:, 0] if K == 1 else norms, total)
+    return Output(sums, groups.told(norms), total, clip)

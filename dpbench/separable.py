@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from dpbench import refusals
 from dpbench.errors import DpbenchError, Refused
 
 WEIGHTS = (1.0, 0.5, 0.25)
@@ -39,10 +40,7 @@ def gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Gradient:
                 "Use the out-of-place operation (x = x + y, relu(x)) there; a plain backward fails, too."
             ) from error
         if "use_reentrant" in first:
-            raise Refused(
-                "reentrant gradient checkpointing hides the parameters inside it. "
-                "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
-            ) from error
+            raise refusals.reentrant_checkpointing() from error
         raise
     generator = Generator().manual_seed(0)
     projection, square = 0.0, 0.0
@@ -94,7 +92,7 @@ def refuse_nonlinear(
         )
 
 
-def unlike_alone(
+def refuse_unlike_alone(
     alone: Tensor, losses: Tensor, together: Sequence[Gradient], j: int, parameters: Sequence[Tensor], tolerance: float
 ) -> None:
     """Raise unless example j has the loss and the gradient in the batch that it has alone, as the loop computes it."""

@@ -76,15 +76,14 @@ class Site:
         self._uses, self._outs, self._shape, self._batch = uses, outs, shape, batch
         self._arrive, self._function = arrive, function
 
-    def facts(self) -> Iterator[tuple[str, Facts]]:
-        """The sizes of each use, by each parameter that it reads."""
+    def facts(self) -> Iterator[tuple[Use, Derived, Facts]]:
+        """The sizes of each use."""
         layout = self._outs[0]
         if layout is None:
             return
         ds = layout.batch_first(torch.empty(self._shape, device="meta"), self._batch)
         for use, derived in zip(self._uses, self.derived, strict=True):
-            for root in derived.roots:
-                yield root, use.facts(ds)
+            yield use, derived, use.facts(ds)
 
     def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
         """Take the gradients of the call's outputs, at the first backward; a second one passes by."""

@@ -9,10 +9,9 @@ from torch import nn
 from torch.optim import SGD, AdamW, Optimizer
 
 from dpbench.batch import Batch, size
-from dpbench.clipping import Clip
 from dpbench.errors import unknown
 from dpbench.interface import Output, Step
-from dpbench.privatize import privatize
+from dpbench.noise import privatize
 
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], Optimizer]] = {
     "sgd": lambda parameters: SGD(parameters, lr=LEARNING_RATE),
@@ -34,23 +33,20 @@ SAYS = {
 class Training:
     """The step of an implementation, and then noise, division by B and the optimizer.
 
-    ``private`` False leaves the noise out, as non-private training does.
+    Where the step does not clip, the noise is left out, as non-private training does.
     """
 
-    def __init__(
-        self, model: nn.Module, step: Step, clip: Clip, optimizer: str, *, private: bool, seed: int = 0
-    ) -> None:
+    def __init__(self, model: nn.Module, step: Step, optimizer: str, seed: int = 0) -> None:
         if optimizer not in OPTIMIZERS:
             raise unknown("optimizer", optimizer, OPTIMIZERS)
         parameters = [p for p in model.parameters() if p.requires_grad]
-        self._model, self._step, self._clip = model, step, clip
+        self._model, self._step = model, step
         self._optimizer = OPTIMIZERS[optimizer](parameters)
         self._generator = torch.Generator(parameters[0].device).manual_seed(seed)
-        self._noise = NOISE_MULTIPLIER if private else 0.0
 
     def __call__(self, batch: Batch) -> Output:
         """One whole training step."""
         out = self._step(batch)
-        privatize(self._model, out, self._noise, size(batch), self._generator, clip=self._clip)
+        privatize(self._model, out, NOISE_MULTIPLIER if out.clip else 0.0, size(batch), self._generator)
         self._optimizer.step()
         return out

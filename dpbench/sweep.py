@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from dpbench import store
+from dpbench.entrypoints import points
 from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
@@ -50,7 +50,7 @@ def names() -> list[str]:
     """The implementations that are installed, the baseline first; nothing is loaded for that."""
     from dpbench.reporting.palette import order
 
-    return order({point.name for point in entry_points(group="dpbench.implementations")})
+    return order(set(points()))
 
 
 def cells_of(suite: Suite, expression: str | None = None) -> list[Cell]:
@@ -83,7 +83,7 @@ def sweep(
         DpbenchError: for whatever can be known to be wrong before; then nothing is written.
     """
     from dpbench.environment import environment
-    from dpbench.interface import source_hash
+    from dpbench.registry import source_hash
 
     with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}

@@ -23,7 +23,7 @@ from torch.utils.checkpoint import CheckpointError
 from dpbench.derived import REARRANGING, Derived, derive, direct
 from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
-from dpbench.gradient import SampleGradient, Term
+from dpbench.gradient import SampleGradient, Term, ghostable
 from dpbench.graph import reachable
 from dpbench.layout import Layout, StructureChanged
 from dpbench.numerics import factors
@@ -204,11 +204,14 @@ class Tape(TorchFunctionMode):
 
     def facts(self) -> dict[str, Facts]:
         """The sizes of every parameter's uses, before any backward; T is added up over uses."""
-        found: dict[str, list[Facts]] = {}
+        uses: dict[str, list[tuple[Use, Derived]]] = {}
+        sizes: dict[str, list[Facts]] = {}
         for site in self._sites.values():
-            for root, facts in site.facts():
-                found.setdefault(root, []).append(facts)
-        return {root: added(facts) for root, facts in found.items()}
+            for use, derived, facts in site.facts():
+                for root in derived.roots:
+                    uses.setdefault(root, []).append((use, derived))
+                    sizes.setdefault(root, []).append(facts)
+        return {root: added(sizes[root], ghostable=ghostable(uses[root])) for root in uses}
 
     def backward(self, visit: Visit, *, wasted: Iterable[str] = (), retain_graph: bool = False) -> None:
         """Backpropagate the summed losses; ``visit`` gets each parameter's gradient when it is complete.

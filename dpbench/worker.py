@@ -13,10 +13,10 @@ import torch
 from dpbench import contain, schedule
 from dpbench.built import Built, clip_of
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import trainable
 from dpbench.job import Job, Message
 from dpbench.meters import Meter, meter_for
 from dpbench.outcome import of_exception
+from dpbench.parameters import trainable
 from dpbench.parity import EXAMPLES, Oracle
 from dpbench.prepared import Prepared
 from dpbench.tensors import bytes_of, marks

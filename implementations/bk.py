@@ -13,16 +13,17 @@ from dpbench.clipping import Clip, Clipping
 from dpbench.gradient import SampleGradient
 from dpbench.interface import Losses, Step, Supports
 from dpbench.tape import Tape
-from dpbench.taped import Taped
+from dpbench.tapestep import TapeStep
 
 TITLE = "BK algorithm"
 MODULES = "1 2a 3 2b"
 SUPPORTS = Supports(groups=True)
+PRIVATE = True
 
 
 def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Step:
     """A step for ``model``."""
-    return Taped(model, losses, clip, clipped_sum, attached=False)
+    return TapeStep(model, losses, clip, clipped_sum, attached=False)
 
 
 def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
@@ -30,7 +31,7 @@ def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
     book: list[SampleGradient] = []
 
     def visit(g: SampleGradient) -> None:
-        clipping.add(g.name, g.ghost_norm())  # 3
+        clipping.add_squared_norms(g.name, g.squared_ghost_norm())  # 3
         book.append(g)
 
     tape.backward(visit)  # 2a

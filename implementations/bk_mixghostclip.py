@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from dpbench.clipping import Clip, Clipping
 from dpbench.gradient import SampleGradient
 from dpbench.interface import Losses, Step, Supports
-from dpbench.numerics import squared_norms
 from dpbench.tape import Tape
-from dpbench.taped import Taped
+from dpbench.tapestep import TapeStep
 
 TITLE = "BK-MixGhostClip algorithm"
 MODULES = "1 2a (3 or 4) 2b"
 SUPPORTS = Supports(groups=True)
+PRIVATE = True
 
 
 def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Step:
     """A step for ``model``."""
-    return Taped(model, losses, clip, clipped_sum, attached=False)
+    return TapeStep(model, losses, clip, clipped_sum, attached=False)
 
 
 def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
@@ -31,9 +31,9 @@ def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
 
     def visit(g: SampleGradient) -> None:
         if g.ghost_needs_less_space:
-            clipping.add(g.name, g.ghost_norm())  # 3
+            clipping.add_squared_norms(g.name, g.squared_ghost_norm())  # 3
         else:
-            clipping.add(g.name, squared_norms(g.instantiate()))  # 4, freed
+            clipping.add_instantiated(g.name, g.instantiate())  # 4, freed
         book.append(g)
 
     tape.backward(visit)  # 2a

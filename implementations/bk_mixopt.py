@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from dpbench.clipping import Clip, Clipping
 from dpbench.gradient import SampleGradient
 from dpbench.interface import Losses, Step, Supports
-from dpbench.numerics import squared_norms, weighted_sum
 from dpbench.tape import Tape
-from dpbench.taped import Taped
+from dpbench.tapestep import TapeStep
 
 TITLE = "BK-MixOpt algorithm"
 MODULES = "1 2a (3 2b or 4 5)"
 SUPPORTS = Supports(groups=True)
+PRIVATE = True
 
 
 def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Step:
     """A step for ``model``."""
-    return Taped(model, losses, clip, clipped_sum, attached=False)
+    return TapeStep(model, losses, clip, clipped_sum, attached=False)
 
 
 def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
@@ -32,12 +32,12 @@ def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
 
     def visit(g: SampleGradient) -> None:
         if g.ghost_needs_less_space:
-            clipping.add(g.name, g.ghost_norm())  # 3
+            clipping.add_squared_norms(g.name, g.squared_ghost_norm())  # 3
             book.append(g)
         else:
             stored[g.name] = g.instantiate()  # 4
-            clipping.add(g.name, squared_norms(stored[g.name]))
+            clipping.add_instantiated(g.name, stored[g.name])
 
     tape.backward(visit)  # 2a
     sums = {g.name: g.weighted_sum(clipping.factor(g.name)) for g in book}  # 2b
-    return sums | {name: weighted_sum(g, clipping.factor(name)) for name, g in stored.items()}  # 5
+    return sums | clipping.weighted_sums(stored)  # 5

@@ -12,16 +12,17 @@ from dpbench.clipping import Clip, Clipping
 from dpbench.gradient import SampleGradient
 from dpbench.interface import Losses, Step, Supports
 from dpbench.tape import Tape
-from dpbench.taped import Taped
+from dpbench.tapestep import TapeStep
 
 TITLE = "FastGradClip algorithm, improved"
 MODULES = "1 2a 4 2b"
 SUPPORTS = Supports(groups=True, units=True)
+PRIVATE = True
 
 
 def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Step:
     """A step for ``model``."""
-    return Taped(model, losses, clip, clipped_sum, attached=False)
+    return TapeStep(model, losses, clip, clipped_sum, attached=False)
 
 
 def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch
 from dpbench.clipping import Clip
-from dpbench.interface import Losses, Output, Supports, output, trainable
+from dpbench.interface import Losses, Output, Supports, output
+from dpbench.parameters import trainable
 
 TITLE = "Non-private"
 MODULES = "1 2a 2b"
 SUPPORTS = Supports(groups=True)
+PRIVATE = False
 
 
 class NonPrivate:

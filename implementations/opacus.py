@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from dpbench.clipping import Clip, Clipping
 from dpbench.gradient import SampleGradient
 from dpbench.interface import Losses, Step, Supports
-from dpbench.numerics import weighted_sum
 from dpbench.tape import Tape
-from dpbench.taped import Taped
+from dpbench.tapestep import TapeStep
 
 TITLE = "Opacus algorithm"
 MODULES = "1 2a 2b 4 5"
 SUPPORTS = Supports(groups=True, units=True)
+PRIVATE = True
 
 
 def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Step:
     """A step for ``model``."""
-    return Taped(model, losses, clip, clipped_sum, attached=True)
+    return TapeStep(model, losses, clip, clipped_sum, attached=True)
 
 
 def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
@@ -34,4 +34,4 @@ def clipped_sum(tape: Tape, clipping: Clipping) -> dict[str, Tensor]:
         clipping.add_instantiated(g.name, stored[g.name])
 
     tape.backward(visit, wasted=tape.parameters)  # 2a 2b
-    return {name: weighted_sum(stored.pop(name), clipping.factor(name)) for name in list(stored)}  # 5
+    return clipping.weighted_sums(stored)  # 5

@@ -10,14 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from dpbench.batch import Batch, example, size
-from dpbench.clipping import Clip
-from dpbench.interface import Losses, Output, Supports, output, trainable
+from dpbench.clipping import Clip, Clipping
+from dpbench.interface import Losses, Output, Supports, output
 from dpbench.numerics import factors as rounded
 from dpbench.numerics import squared_norms
+from dpbench.parameters import trainable
 
 TITLE = "TensorFlow Privacy algorithm"
 MODULES = "B x (1 2a 2b)"
 SUPPORTS = Supports(groups=True)
+PRIVATE = True
 
 
 class Microbatches:
@@ -30,8 +32,7 @@ class Microbatches:
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """Clip each example's gradient as it comes and add it up."""
         grads = {name: torch.zeros_like(p) for name, p in self._parameters.items()}
-        K = max(self._groups.values()) + 1
-        norms, losses = [], []
+        K, norms, losses = self._groups.count, [], []
         for i in range(size(batch)):
             loss = self._losses(self._model, example(batch, i))
             losses.append(loss.detach())
@@ -39,12 +40,13 @@ class Microbatches:
             norms.append(self._norms(g, K))
             factors = self._clip.factors(norms[-1], K)
             for name, value in g.items():
-                grads[name].add_(value * rounded(factors[self._groups[name]], value.dtype))
-        empty = next(iter(grads.values())).new_zeros(0, K)
-        stacked = torch.stack(norms) if norms else empty
-        return output(
-            self._parameters, grads, stacked[:, 0] if K == 1 else stacked, torch.cat(losses) if losses else empty[:, 0]
-        )
+                grads[name].add_(value * rounded(factors[self._groups.of[name]], value.dtype))
+        if not norms:
+            first = next(iter(grads.values()))
+            return output(
+                self._parameters, grads, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0)
+            )
+        return output(self._parameters, grads, self._groups.told(torch.stack(norms)), torch.cat(losses))
 
     def _gradient(self, loss: Tensor) -> dict[str, Tensor]:
         found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
@@ -53,7 +55,8 @@ class Microbatches:
     def _norms(self, g: dict[str, Tensor], K: int) -> Tensor:
         squares: list[Tensor] = [torch.zeros((), device=next(iter(g.values())).device)] * K
         for name, value in g.items():
-            squares[self._groups[name]] = squares[self._groups[name]] + squared_norms(value[None])[0]
+            k = self._groups.of[name]
+            squares[k] = squares[k] + squared_norms(value[None])[0]
         return torch.stack(squares).sqrt()
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ Modules 1, 2a, 4, 5; B p d of memory.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.utils import _pytree as pytree
@@ -13,13 +12,14 @@ from torch.utils import _pytree as pytree
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import Refused
-from dpbench.interface import Losses, Output, Supports, output, trainable
-from dpbench.numerics import weighted_sum
-from dpbench.probe import check_losses
+from dpbench.interface import Losses, Output, Supports, output
+from dpbench.losses import check_losses
+from dpbench.parameters import trainable
 
 TITLE = "torch.func vmap(grad)"
 MODULES = "1 2a 4 5"
 SUPPORTS = Supports(groups=True, units=True)
+PRIVATE = True
 
 
 class OneExample(nn.Module):
@@ -54,8 +54,7 @@ class Vmapped:
         """Instantiate (module 4), then add up (module 5)."""
         B, first = size(batch), next(iter(self._parameters.values()))
         if B == 0:
-            norms = Clipping(self._clip, self._groups, first, 0, None).norms
-            return output(self._parameters, {}, norms, first.new_zeros(0))
+            return output(self._parameters, {}, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0))
         try:
             g, losses = self._gradients({f"model.{k}": p.detach() for k, p in self._parameters.items()}, batch)
         except RuntimeError as error:
@@ -63,14 +62,12 @@ class Vmapped:
                 raise
             raise Refused(f"torch.func.vmap cannot run this model: {str(error).splitlines()[0]}") from error
         clipping = Clipping(self._clip, self._groups, first, B, unit)
-        for name in self._parameters:
-            samples = g[f"model.{name}"]
+        stored = {name: g.pop(f"model.{name}") for name in self._parameters}  # 4
+        for name, samples in stored.items():
             if mask is not None:
-                samples = torch.where(mask.reshape(-1, *[1] * (samples.ndim - 1)), samples, 0)
-                g[f"model.{name}"] = samples
+                samples[~mask] = 0
             clipping.add_instantiated(name, samples)
-        grads = {name: weighted_sum(g.pop(f"model.{name}"), clipping.factor(name)) for name in self._parameters}
-        return output(self._parameters, grads, clipping.norms, losses)
+        return output(self._parameters, clipping.weighted_sums(stored), clipping.norms, losses)  # 5
 
     def close(self) -> None:
         """Nothing was left on the model."""

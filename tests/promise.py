@@ -12,7 +12,8 @@ from torch import Tensor, nn
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.errors import Refused
-from dpbench.interface import Losses, Output, prepare
+from dpbench.interface import Losses, Output
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
 
 IMPLEMENTATIONS = ["bk", "bk_mixopt", "opacus", "opacus_improved", "fastgradclip", "ghostclip"]

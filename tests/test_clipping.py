@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dpbench.clipping import Clip
+from dpbench.clipping import Clip, Groups
 from dpbench.errors import DpbenchError
 
 
@@ -37,8 +37,9 @@ def test_prints_its_formula_and_sensitivity():
 
 def test_groups_by_layer_and_by_pattern():
     names = ["a.weight", "a.bias", "b.c.weight"]
-    assert Clip(style="per-layer").groups(names) == {"a.weight": 0, "a.bias": 0, "b.c.weight": 1}
-    assert Clip(style={"biases": "*.bias", "rest": "*"}).groups(names) == {"a.weight": 0, "a.bias": 1, "b.c.weight": 0}
+    assert Clip(style="per-layer").groups(names) == Groups({"a.weight": 0, "a.bias": 0, "b.c.weight": 1}, 2)
+    by_pattern = Clip(style={"biases": "*.bias", "rest": "*"}).groups(names)
+    assert by_pattern == Groups({"a.weight": 0, "a.bias": 1, "b.c.weight": 0}, 2)
     with pytest.raises(DpbenchError, match=r"b\.c\.weight is in no clipping group.*Add a last group"):
         Clip(style={"a": "a.*"}).groups(names)
 

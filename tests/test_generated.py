@@ -15,8 +15,10 @@ import torch
 
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError
-from dpbench.interface import Output, available, load, prepare
+from dpbench.interface import Output
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
+from dpbench.registry import available, load
 from tests.generated import network
 from tests.promise import batch_of, squares
 

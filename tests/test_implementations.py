@@ -10,8 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.errors import Refused
-from dpbench.interface import available, load, prepare
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
+from dpbench.registry import available, load
 
 PRIVATE = [name for name in available() if name != "nonprivate"]
 REPRESENTATIVE = ["bk", "opacus", "ghostclip"]

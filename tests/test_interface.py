@@ -1,70 +1,11 @@
-"""How implementations are found, and what is said of those that are none."""
+"""What a step gives."""
 
 from __future__ import annotations
 
-import pytest
 import torch
-from torch import nn
 
-from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import available, load, output, prepare, source_hash
-from tests.zoo import L, cross_entropy
-
-
-def test_all_twelve_are_found_with_their_titles():
-    assert len(available()) == 12
-    assert available()["opacus"] == "Opacus algorithm"
-
-
-def test_an_unknown_name_comes_with_near_ones():
-    with pytest.raises(DpbenchError, match=r"unknown implementation 'bk_mixop'. Did you mean bk_mixopt"):
-        load("bk_mixop")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("TITLE = 'x'", "SUPPORTS = None; expected a Supports|MODULES"),
-        ("def", "could not be imported: SyntaxError"),
-        ("raise ValueError('no')", "could not be imported: ValueError: no"),
-        (
-            "from dpbench.interface import Supports\nTITLE, MODULES, SUPPORTS = 'a', 'b', Supports()",
-            r"has no prepare\(model, losses, clip\)",
-        ),
-    ],
-)
-def test_a_file_that_is_no_implementation_is_told_why(tmp_path, text, message):
-    path = tmp_path / "mine.py"
-    path.write_text(text)
-    with pytest.raises(DpbenchError, match=message):
-        load(str(path))
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DpbenchError, match=r"no file .*nothing\.py; expected the path of a Python file"):
-        load(str(tmp_path / "nothing.py"))
-
-
-def test_the_hash_is_of_the_source(tmp_path):
-    text = "from dpbench.interface import Supports, load\nTITLE, MODULES, SUPPORTS = 'a', 'b', Supports()\n"
-    hashes = set()
-    for i in range(2):
-        path = tmp_path / f"mine{i}.py"
-        path.write_text(text + f"prepare = load('bk').prepare  # {i}\n")
-        hashes.add(source_hash(str(path)))
-    assert len(hashes) == 2
-    assert source_hash("bk") == source_hash("bk")
-
-
-def test_a_model_without_trainable_parameters_is_named():
-    with pytest.raises(DpbenchError, match="no trainable parameter"):
-        prepare("bk", L(6, 3).requires_grad_(False), cross_entropy)
-
-
-def test_a_complex_parameter_is_refused():
-    model = nn.Linear(2, 2, dtype=torch.complex64)
-    with pytest.raises(Refused, match="parameter weight is complex"):
-        prepare("bk", model, cross_entropy)
+from dpbench.interface import output
+from tests.zoo import L
 
 
 def test_an_output_has_every_parameter_in_its_own_precision():

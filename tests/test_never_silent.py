@@ -9,9 +9,9 @@ from torch import nn
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import prepare
 from dpbench.losses import cross_entropy
 from dpbench.numerics import factors
+from dpbench.preparation import prepare
 from tests.promise import IMPLEMENTATIONS, batch_of, refusals, right, squares
 from tests.zoo import L, Net
 
@@ -250,13 +250,6 @@ def test_factors_are_never_rounded_up(dtype):
     assert (low.float() <= c).all()
     assert ((c - low.float()) / c).median() < torch.finfo(dtype).eps
     assert torch.equal(factors(torch.ones(1), dtype).float(), torch.ones(1))
-
-
-@pytest.mark.parametrize("name", ["bk", "nonprivate", "vmap", "tf_privacy"])
-def test_a_mask_of_integers_is_refused(name):
-    step = prepare(name, L(6, 3), zoo.cross_entropy, Clip())
-    with pytest.raises(DpbenchError, match=r"mask has dtype torch.int64; expected truth values"):
-        step(zoo.batch_of(5, 6), mask=torch.tensor([1, 1, 0, 1, 1]))
 
 
 def test_the_probe_puts_back_a_buffer_that_was_reassigned():

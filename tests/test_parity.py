@@ -6,8 +6,9 @@ from torch.nn import functional as F
 from dpbench import precision
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import Output, available
+from dpbench.interface import Output
 from dpbench.parity import TOLERANCE, Oracle, at_median, difference
+from dpbench.registry import available
 from tests.zoo import batch_of, cross_entropy
 
 
@@ -25,7 +26,7 @@ def implementation(path, body):
     path.write_text(f"""
 from dpbench.interface import Output, Supports
 from dpbench.reference import per_example
-TITLE, MODULES, SUPPORTS = "test", "-", Supports(groups=True)
+TITLE, MODULES, SUPPORTS, PRIVATE = "test", "-", Supports(groups=True), True
 class Step:
     def __init__(self, *parts):
         self.parts = parts

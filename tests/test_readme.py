@@ -7,10 +7,11 @@ from pathlib import Path
 
 import tests.zoo as zoo
 from dpbench import suite
-from dpbench.interface import available, prepare
 from dpbench.models import build
+from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.reference import per_example
+from dpbench.registry import available
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 

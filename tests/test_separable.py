@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from dpbench.clipping import Clip
 from dpbench.errors import Refused
-from dpbench.interface import prepare
+from dpbench.preparation import prepare
 from tests.promise import IMPLEMENTATIONS, batch_of, refusals, squares
 from tests.zoo import L, Net
 

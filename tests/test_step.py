@@ -4,7 +4,7 @@ from torch import nn
 
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError
-from dpbench.interface import prepare
+from dpbench.preparation import prepare
 from dpbench.step import LEARNING_RATE, NOISE_MULTIPLIER, SAYS, Training
 from dpbench.suitefile import CHOICES
 from tests.zoo import batch_of, cross_entropy
@@ -17,7 +17,7 @@ def trained(optimizer="sgd", private=True, max_norm=1.0, seed=0):
     clip, batch = Clip(max_norm=max_norm), batch_of(5, 4)
     batch["x"] = batch["x"].double()
     step = prepare("bk" if private else "nonprivate", model, cross_entropy, clip)
-    out = Training(model, step, clip, optimizer, private=private, seed=seed)(batch)
+    out = Training(model, step, optimizer, seed)(batch)
     return out, {n: (before[n] - p.detach()) / LEARNING_RATE for n, p in model.named_parameters()}
 
 

@@ -15,7 +15,7 @@ import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.double import double
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import prepare
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
 from tests.zoo import L, Net
 
@@ -58,10 +58,10 @@ REFUSED = {
     "overwritten activation": (
         lambda: Net(zoo.overwritten, i=L(6, 5), o=L(5, 3)),
         "overwritten in place between its use and the backward"),
-    "batch norm": (lambda: nn.Sequential(nn.BatchNorm1d(6), L(6, 3)), "0 is a BatchNorm1d in training mode"),
+    "batch norm": (lambda: nn.Sequential(nn.BatchNorm1d(6), L(6, 3)), r"0 \(a BatchNorm1d\) is in training mode"),
     "functional batch norm": (
         lambda: Net(lambda n, x: F.batch_norm(n.m(x), None, None, n.w, training=True), m=L(6, 3), w=torch.ones(3)),
-        "batch norm in training mode|examples are mixed"),
+        "F.batch_norm is in training mode|examples are mixed"),
     "centred over the batch": (
         lambda: Net(lambda n, x: n.o(n.m(x) - n.m(x).mean(0)), m=L(6, 5), o=L(5, 3)),
         "examples are mixed: through torch.linear, which reads m.weight"),

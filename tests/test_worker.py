@@ -142,7 +142,7 @@ def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
     path.write_text("""
 import torch
 from dpbench.interface import Output, Supports
-TITLE, MODULES, SUPPORTS = "hooks", "-", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "hooks", "-", Supports(), True
 class Step:
     def __init__(self, model, losses, clip):
         self.model, self.losses, self.calls = model, losses, 0

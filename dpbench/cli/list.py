@@ -27,7 +27,7 @@ def list_(
 
 
 def _implementations() -> Mapping[str, str]:
-    from dpbench.interface import available
+    from dpbench.registry import available
 
     return available()
 

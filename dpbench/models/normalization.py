@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from dpbench.errors import Refused, unknown
+from dpbench import refusals
+from dpbench.errors import unknown
 
 MOST_GROUPS = 32
 """The number of groups of Wu and He 2018, 1803.08494; fewer where it does not divide the channels."""
@@ -24,10 +25,7 @@ def normalize(model: nn.Module, norm: str | None) -> None:
         if norm is None and not module.training:
             continue
         if norm is None:
-            raise Refused(
-                f"{name} is a {type(module).__name__}: it mixes the examples of a batch, so no example has a "
-                'gradient of its own. Ask for group norm instead: --norm group (norm = "group" in a suite).'
-            )
+            raise refusals.batch_norm(f"{name} (a {type(module).__name__})")
         parent = model.get_submodule(name.rpartition(".")[0])
         replacement = group_norm(module)
         if isinstance(module, nn.SyncBatchNorm) or type(module).__module__.startswith("torch.nn"):

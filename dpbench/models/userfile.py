@@ -34,9 +34,10 @@ from torch import nn
 from dpbench.batch import size as batch_size
 from dpbench.batch import take
 from dpbench.errors import DpbenchError
+from dpbench.losses import check_losses
 from dpbench.models.spec import Spec
 from dpbench.models.task import Batches, Task
-from dpbench.probe import check_losses, preserved
+from dpbench.probe import preserved
 from dpbench.records import Workload
 
 

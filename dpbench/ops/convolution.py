@@ -15,7 +15,7 @@ from dpbench.facts import Facts
 from dpbench.numerics import accumulator, weighted
 from dpbench.ops.call import Call
 from dpbench.ops.kept import Kept
-from dpbench.ops.matrix import gram_norm
+from dpbench.ops.matrix import squared_gram_norm
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Shift
 
@@ -107,7 +107,7 @@ class Convolution(Use):
         assert isinstance(gradient, Tensor)
         return gradient
 
-    def ghost_norm(self, ds: Tensor) -> Tensor:
+    def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Squared norms from Grams over the output positions, the first by the cheaper of two ways."""
         T, channels, taps = prod(ds.shape[2:]), self.parameter.shape[1], prod(self.parameter.shape[2:])
         pixels = prod(n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
@@ -117,7 +117,7 @@ class Convolution(Use):
             return self._norm_by_pixels(ds, pixels)
         a, ds = self.unfolded(ds)
         step = max(1, CACHE // T**2)
-        blocks = [gram_norm(a[i : i + step].mT, ds[i : i + step].mT) for i in range(0, len(a), step)]
+        blocks = [squared_gram_norm(a[i : i + step].mT, ds[i : i + step].mT) for i in range(0, len(a), step)]
         return torch.cat(blocks).reshape(-1, self.groups).sum(1)
 
     def _norm_by_pixels(self, ds: Tensor, pixels: int) -> Tensor:

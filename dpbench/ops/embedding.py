@@ -48,7 +48,7 @@ class Lookup(Use):
             g[:, self.padding_idx] = 0
         return g
 
-    def ghost_norm(self, ds: Tensor) -> Tensor:
+    def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Add up the rows of equal ids, then the squared norms of the sums: O(B T d), no T x T product."""
         ids, ds = self.pair(ds)
         B, T = ids.shape

@@ -18,7 +18,7 @@ from dpbench.ops.use import Use
 from dpbench.ops.vector import Shift
 
 
-def gram_norm(a: Tensor, ds: Tensor) -> Tensor:
+def squared_gram_norm(a: Tensor, ds: Tensor) -> Tensor:
     """Ghost norm (module 3): ``||sum_t ds_t a_t^T||^2 = <a a^T, ds ds^T>``, shape (B,).
 
     a (B, T, d), ds (B, T, p). The two Grams cancel where activations hardly vary over T, so the
@@ -66,9 +66,9 @@ class Matrix(Use):
         a, ds = self.pair(ds)
         return torch.bmm(a.mT, ds) if self.transposed else torch.bmm(ds.mT, a)
 
-    def ghost_norm(self, ds: Tensor) -> Tensor:
+    def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Squared norms from the two Grams over T."""
-        return gram_norm(*self.pair(ds))
+        return squared_gram_norm(*self.pair(ds))
 
     def weighted_sum(self, ds: Tensor, c: Tensor) -> Tensor:
         """One matrix product over batch and T."""
@@ -145,4 +145,4 @@ class Matmul:
         return [Matrix(weight, call.batch_first("input"), transposed=True, what="a matrix product")]
 
 
-__all__ = ["Addmm", "Linear", "Matmul", "Matrix", "gram_norm", "product_sum"]
+__all__ = ["Addmm", "Linear", "Matmul", "Matrix", "product_sum", "squared_gram_norm"]

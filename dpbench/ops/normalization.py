@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
+from dpbench import refusals
 from dpbench.errors import Refused
 from dpbench.ops.call import Call
 from dpbench.ops.kept import Kept
@@ -123,10 +124,7 @@ class BatchNorm:
     def uses(call: Call) -> list[Use] | None:
         """Scale and shift along the channels."""
         if call.arguments["training"]:
-            raise Refused(
-                "batch norm in training mode mixes the examples of a batch, so no example has a gradient "
-                "of its own. Replace it (--norm group, or GroupNorm) or put it into eval mode."
-            )
+            raise refusals.batch_norm("F.batch_norm")
         if not _channels_second(call):
             return None
         mean, var, eps = (call.arguments[k] for k in ("running_mean", "running_var", "eps"))

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from dpbench.ops.embedding import Lookup
-from dpbench.ops.matrix import Matrix, gram_norm
+from dpbench.ops.matrix import Matrix, squared_gram_norm
 from dpbench.ops.use import Use
 
 
-def joint_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | None:
+def joint_squared_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | None:
     """Squared norms of the summed per-sample gradients, (B,); None if they have to be instantiated.
 
     Every term reads the same tensor. Matrix uses and lookups are concatenated along T; between the
@@ -29,12 +29,12 @@ def joint_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | None:
     total: Tensor | None = None
     if matrices:
         rows, columns = (torch.cat(parts, 1) for parts in zip(*matrices, strict=True))
-        total = gram_norm(columns, rows)
+        total = squared_gram_norm(columns, rows)
     if lookups:
         use = lookups[0][0]
         ids, ds = (torch.cat(parts, 1) for parts in zip(*(pair for _, pair in lookups), strict=True))
         joined = Lookup(use.parameter, ids, use.padding_idx)
-        own = joined.ghost_norm(ds)
+        own = joined.squared_ghost_norm(ds)
         total = own if total is None else (total + own + 2 * _cross(rows, columns, ids, ds, use.padding_idx))
     return None if total is None else total.clamp(min=0)
 

@@ -32,7 +32,7 @@ class Use:
         """Per-sample gradients (module 4), shape (B, *parameter.shape)."""
         raise NotImplementedError
 
-    def ghost_norm(self, ds: Tensor) -> Tensor:
+    def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Squared per-sample norms (module 3 where there is one), shape (B,)."""
         return squared_norms(self.instantiate(ds))
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from dpbench.interface import trainable
 from dpbench.models import Task, build
+from dpbench.parameters import trainable
 from dpbench.probe import probe
 from dpbench.records import Workload
 from dpbench.tape import Tape

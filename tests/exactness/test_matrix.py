@@ -13,10 +13,11 @@ import torch
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.double import double
-from dpbench.interface import available, prepare
 from dpbench.models import build
+from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.reference import per_example
+from dpbench.registry import available
 from tests.models.tiny import TINY
 
 TOLERANCE = 1e-10

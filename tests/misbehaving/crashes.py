@@ -5,7 +5,7 @@ import signal
 
 from dpbench.interface import Supports
 
-TITLE, MODULES, SUPPORTS = "Crashes", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Crashes", "1", Supports(), True
 
 
 def prepare(model, losses, clip):

@@ -5,7 +5,7 @@ import time
 
 from dpbench.interface import Supports
 
-TITLE, MODULES, SUPPORTS = "Hangs", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Hangs", "1", Supports(), True
 
 
 def prepare(model, losses, clip):

@@ -3,9 +3,10 @@
 import torch
 
 from dpbench.batch import size
-from dpbench.interface import Supports, load
+from dpbench.interface import Supports
+from dpbench.registry import load
 
-TITLE, MODULES, SUPPORTS = "Hungry", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Hungry", "1", Supports(), True
 
 
 class Hungry:

@@ -4,9 +4,10 @@ import gc
 import os
 import signal
 
-from dpbench.interface import Supports, load
+from dpbench.interface import Supports
+from dpbench.registry import load
 
-TITLE, MODULES, SUPPORTS = "Late", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Late", "1", Supports(), True
 
 
 class Late:

@@ -2,7 +2,7 @@
 
 from dpbench.interface import Supports
 
-TITLE, MODULES, SUPPORTS = "Raises", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Raises", "1", Supports(), True
 
 
 def prepare(model, losses, clip):

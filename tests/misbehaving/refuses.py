@@ -3,7 +3,7 @@
 from dpbench.errors import Refused
 from dpbench.interface import Supports
 
-TITLE, MODULES, SUPPORTS = "Refuses", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Refuses", "1", Supports(), True
 
 
 def prepare(model, losses, clip):

@@ -1,8 +1,9 @@
 """Scales one parameter's gradient by a little."""
 
-from dpbench.interface import Supports, load
+from dpbench.interface import Supports
+from dpbench.registry import load
 
-TITLE, MODULES, SUPPORTS = "Wrong", "1", Supports()
+TITLE, MODULES, SUPPORTS, PRIVATE = "Wrong", "1", Supports(), True
 
 
 class Wrong:

@@ -6,8 +6,8 @@ import pytest
 
 from dpbench import precision
 from dpbench.clipping import Clip
-from dpbench.interface import prepare
 from dpbench.models import build
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
 from tests.models.tiny import TINY
 

@@ -7,9 +7,10 @@ import pytest
 from dpbench.batch import size
 from dpbench.clipping import Clip
 from dpbench.double import double
-from dpbench.interface import available, prepare
 from dpbench.models import build
+from dpbench.preparation import prepare
 from dpbench.reference import per_example
+from dpbench.registry import available
 from tests import zoo
 from tests.models.tiny import TINY
 

@@ -50,7 +50,7 @@ def test_batch_norm_is_replaced_when_asked_and_refused_otherwise(model):
     assert not any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in task.model.modules())
     batch = task.batches(2, 0)
     assert task.losses(task.model, batch).shape == (2,)
-    with pytest.raises(Refused, match=r"bn1 is a BatchNorm2d: it mixes the examples.*--norm group"):
+    with pytest.raises(Refused, match=r"bn1 \(a BatchNorm2d\) is in training mode: it mixes.*--norm group"):
         build(image(model))
 
 

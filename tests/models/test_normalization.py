@@ -36,7 +36,7 @@ def test_a_batch_norm_with_an_activation_keeps_it():
 
 
 def test_batch_norm_is_refused_by_name_with_the_remedy():
-    with pytest.raises(Refused, match=r"1.0 is a BatchNorm2d: it mixes the examples.*--norm group"):
+    with pytest.raises(Refused, match=r"1.0 \(a BatchNorm2d\) is in training mode: it mixes.*--norm group"):
         normalize(network(), None)
 
 

@@ -38,7 +38,7 @@ def use_of(geometry):
 def test_ghost_norm_is_the_norm_of_the_instantiated_gradient(geometry, move, monkeypatch):
     monkeypatch.setattr(convolution, "MOVE", move)
     use, ds = use_of(geometry)
-    assert torch.allclose(use.ghost_norm(ds), squared_norms(use.instantiate(ds)), rtol=1e-12)
+    assert torch.allclose(use.squared_ghost_norm(ds), squared_norms(use.instantiate(ds)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda g: f"{g['size']} {g['k']} groups {g['groups']}")
@@ -55,5 +55,5 @@ def test_the_pixel_gram_is_taken_where_unfolding_multiplies_more():
     use, ds = use_of(GEOMETRIES[1])
     use._norm_by_pixels = lambda *args: calls.append(args)
     use.parameter = use.parameter.new_zeros(8, 400, 3, 3)
-    use.ghost_norm(ds)
+    use.squared_ghost_norm(ds)
     assert calls

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Generator, nn
 
-from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError
 from dpbench.interface import Output
 
@@ -16,26 +15,30 @@ def privatize(
     noise_multiplier: float,
     expected_batch: float,
     generator: Generator | None = None,
-    *,
-    clip: Clip | None = None,
 ) -> None:
     """Set every ``p.grad`` to ``(sum_i C_i g_i + sigma R N(0, I)) / expected_batch``.
 
-    Call it once per logical step, after adding up the physical batches. ``noise_multiplier``: sigma.
-    ``expected_batch``: q N under Poisson sampling, not the size that was drawn. ``clip``: the one that
-    the step was prepared with, for R; by default R = 1.
+    Call it once per logical step, after adding up the physical batches (``out = step(a) + step(b)``).
+    ``noise_multiplier``: sigma; R is that of ``out.clip``. ``expected_batch``: q N under Poisson
+    sampling, not the size that was drawn.
 
     Source: Abadi et al. 2016, 1607.00133, algorithm 1.
 
     Raises:
-        DpbenchError: if a value is out of range, or the sum or a norm is not finite.
+        DpbenchError: if a value is out of range, nothing was clipped that noise is asked for, or the
+            sum or a norm is not finite.
     """
     if not noise_multiplier >= 0:
         raise DpbenchError(f"noise_multiplier is {noise_multiplier}; expected sigma >= 0")
     if not expected_batch > 0:
         raise DpbenchError(f"expected_batch is {expected_batch}; expected q N > 0, the mean size of a batch")
+    if noise_multiplier and out.clip is None:
+        raise DpbenchError(
+            "the gradient was not clipped, so no noise makes it private. Give the output of a step that clips "
+            "(dpbench.prepare of any implementation but nonprivate), or noise_multiplier=0."
+        )
     refuse_non_finite(out)
-    scale = noise_multiplier * (clip or Clip()).sensitivity
+    scale = noise_multiplier * out.clip.sensitivity if out.clip else 0.0
     for name, parameter in model.named_parameters():
         if name not in out.grads:
             continue
@@ -66,5 +69,5 @@ def refuse_non_finite(out: Output) -> None:
     where = f"parameter {', '.join(bad[:3])}" if bad else "the norms alone"
     raise DpbenchError(
         f"the gradient is not finite: {who or 'some example '}in {where}. A clipped sum bounds no NaN and no "
-        "infinity: mask such examples (step(batch, mask=...)), lower the learning rate, or widen the precision."
+        "infinity: take such examples out of the batch, lower the learning rate, or widen the precision."
     )

@@ -10,17 +10,19 @@ from torch import Tensor, nn
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError
-from dpbench.interface import Losses, Output, output, trainable
+from dpbench.interface import Losses, Output, output
 from dpbench.layout import StructureChanged
+from dpbench.losses import check_losses
+from dpbench.parameters import trainable
 from dpbench.plan import Plan
-from dpbench.probe import check_losses, probe
+from dpbench.probe import probe
 from dpbench.tape import Tape
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 """From a recorded forward to the clipped sum of each parameter."""
 
 
-class Taped:
+class TapeStep:
     """Records a forward and hands the tape to an algorithm.
 
     The plan of a forward is made at the first batch and kept; where a later forward reads parameters
@@ -36,12 +38,12 @@ class Taped:
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """The clipped sum of one physical batch, in the parameters' ``grad`` as well."""
-        B = size(batch)
+        B, first = size(batch), next(iter(self._parameters.values()))
         if B == 0:
-            return self._empty()
+            return output(self._parameters, {}, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0))
         tape = self._record(batch, B, mask)
         try:
-            clipping = Clipping(self._clip, self._groups, next(iter(self._parameters.values())), B, unit)
+            clipping = Clipping(self._clip, self._groups, first, B, unit)
             sums = self._algorithm(tape, clipping)
             assert tape.losses is not None
             return output(self._parameters, sums, clipping.norms, tape.losses.detach())
@@ -75,7 +77,8 @@ class Taped:
         try:
             with torch.enable_grad(), tape:
                 losses = self._losses(self._model, batch)
-            tape.finish(losses)
+            check_losses(losses, B)
+            tape.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
         except StructureChanged:
             tape.close()
             torch.set_rng_state(state)
@@ -83,12 +86,4 @@ class Taped:
         except BaseException:
             tape.close()
             raise
-        check_losses(losses, B)
-        tape.losses = losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses))
         return tape
-
-    def _empty(self) -> Output:
-        first = next(iter(self._parameters.values()))
-        groups = max(self._groups.values()) + 1
-        norms = first.new_zeros((0,) if groups == 1 else (0, groups))
-        return output(self._parameters, {}, norms, first.new_zeros(0))

@@ -1,0 +1,106 @@
+"""Preparing an implementation for a model, and refusing what it was not made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from dpbench import refusals
+from dpbench.batch import Batch, size
+from dpbench.clipping import Clip
+from dpbench.errors import DpbenchError, Refused
+from dpbench.interface import Losses, Output, Step, Supports
+from dpbench.parameters import trainable
+from dpbench.registry import load
+
+
+def prepare(name: str, model: nn.Module, losses: Losses, clip: Clip | None = None) -> Step:
+    """A step of implementation ``name`` (or of a file) for ``model``; the same for every batch size.
+
+    Raises:
+        DpbenchError: for an unknown name or a model without trainable parameters.
+        Refused: if the implementation does not support the clipping style, or the model mixes examples.
+    """
+    clip = clip or Clip()
+    implementation = load(name)
+    if clip.style != "flat" and not implementation.SUPPORTS.groups:
+        raise Refused(
+            f"{name} has one clipping factor per example, so it cannot clip in style {clip.style!r}; "
+            "use style 'flat', or an implementation that books or stores gradients (bk, bk_mixopt, opacus)."
+        )
+    parameters = trainable(model)
+    guarded = _Guarded(name, model, parameters, clip, implementation.SUPPORTS)
+    guarded.step = implementation.prepare(model, losses, clip)
+    return guarded
+
+
+class _Guarded:
+    """A step that is given nothing that its implementation cannot do."""
+
+    step: Step
+
+    def __init__(
+        self, name: str, model: nn.Module, parameters: Mapping[str, nn.Parameter], clip: Clip, supports: Supports
+    ) -> None:
+        self._name, self._parameters, self._clip, self._supports = name, parameters, clip, supports
+        self._batch_norms = {
+            f"{path} (a {type(module).__name__})": module
+            for path, module in model.named_modules()
+            if isinstance(module, nn.modules.batchnorm._BatchNorm)
+        }
+        self._check_model()
+
+    def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
+        if torch.is_inference_mode_enabled():
+            raise Refused("no gradient can be taken under torch.inference_mode(). Leave it around the step.")
+        self._check_model()
+        if unit is not None:
+            self._check_unit(unit, size(batch))
+        if mask is not None:
+            _check_mask(mask, size(batch))
+        with torch.enable_grad():
+            out = self.step(batch, unit=unit, mask=mask)
+        return out if out.norms is None else replace(out, clip=self._clip)
+
+    def _check_model(self) -> None:
+        """At every step: modes and parameters may have been changed since the last."""
+        for which, module in self._batch_norms.items():
+            if module.training:
+                raise refusals.batch_norm(which)
+        if not all(p.requires_grad for p in self._parameters.values()):
+            frozen = [name for name, p in self._parameters.items() if not p.requires_grad]
+            raise DpbenchError(f"{', '.join(frozen)} are trained no longer. Prepare the step again after freezing.")
+
+    def _check_unit(self, unit: Tensor, batch: int) -> None:
+        if not self._supports.units:
+            raise Refused(
+                f"{self._name} never forms per-sample gradients, so it cannot sum those of one unit before "
+                "clipping; use opacus, opacus_improved, fastgradclip or fastgradclip_improved with units."
+            )
+        _check_tensor("unit", unit)
+        if unit.is_floating_point() or unit.dtype == torch.bool or unit.shape != (batch,) or (unit < 0).any():
+            least = f", numbers from {unit.min().item()}" if unit.numel() else ""
+            raise DpbenchError(
+                f"unit has shape {tuple(unit.shape)} and dtype {unit.dtype}{least}; expected the number of each "
+                f"example's unit, from 0, shape ({batch},), torch.int64"
+            )
+
+    def close(self) -> None:
+        self.step.close()
+
+
+def _check_mask(mask: Tensor, batch: int) -> None:
+    _check_tensor("mask", mask)
+    if mask.dtype != torch.bool or mask.shape != (batch,):
+        raise DpbenchError(
+            f"mask has shape {tuple(mask.shape)} and dtype {mask.dtype}; expected one truth value per example, "
+            f"shape ({batch},), torch.bool"
+        )
+
+
+def _check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise DpbenchError(f"{name} is a {type(value).__name__}; expected a tensor, (B,)")
