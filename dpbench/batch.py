@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from dpbench.errors import DpbenchError
@@ -38,21 +39,44 @@ def example(batch: Batch, i: int) -> Batch:
     return pytree.tree_map_only(Tensor, lambda t: t[i : i + 1], batch)
 
 
-def perturbed(batch: Batch, i: int) -> Batch:
-    """Another batch of the same shapes that differs in example i alone.
+def varied(batch: Batch, count: int) -> list[int]:
+    """The numbers of ``count`` examples that differ as much as possible; again from the first if there are fewer.
 
-    Floating-point entries are scaled and shifted, rows of integers are rolled, so that they stay
-    valid ids; a single integer (a label) and truth values (a mask) become those of the next example.
+    Examples that are alike show nothing: full masks, equal lengths and equal labels hide what mixes them.
+    """
+    B = size(batch)
+    columns = []
+    for t in pytree.tree_leaves(batch):
+        if isinstance(t, Tensor) and t.numel() and not isinstance(t, FakeTensor):
+            rows = t.detach().reshape(B, -1).to(torch.float32)
+            columns += [rows.mean(1), rows.std(1, correction=0)]
+    if not columns:
+        return [i % B for i in range(count)]
+    features = torch.stack([column.cpu() for column in columns], 1)
+    finite = features.isfinite().all(1).nonzero().flatten()
+    if len(finite) <= count:
+        return [i % B for i in range(count)]
+    features = features[finite]
+    features = (features - features.mean(0)) / features.std(0, correction=0).clamp(min=1e-6)
+    chosen = [int(features.norm(dim=1).argmax())]
+    while len(chosen) < count:
+        distance = torch.cdist(features, features[chosen]).amin(1)
+        distance[chosen] = -1
+        chosen.append(int(distance.argmax()))
+    return finite[chosen].tolist()
+
+
+def perturbed(batch: Batch, i: int) -> Batch:
+    """Another batch of the same shapes that differs in example i alone: numbers are scaled and shifted.
+
+    Whole numbers are left as they are, as they may be ids, counts or labels.
     """
 
     def change(t: Tensor) -> Tensor:
+        if not t.is_floating_point() or torch.equal(t[i], t[i].round()):
+            return t
         t = t.clone()
-        if t.is_floating_point():
-            t[i] = t[i] * 0.5 + 0.25
-        elif t.dtype != torch.bool and t.ndim > 1:
-            t[i] = t[i].roll(1, -1)
-        else:
-            t[i] = t[(i + 1) % t.shape[0]]
+        t[i] = t[i] * 0.5 + 0.25
         return t
 
     return pytree.tree_map_only(Tensor, change, batch)

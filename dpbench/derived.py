@@ -91,15 +91,3 @@ def _moving() -> set[Callable[..., Any]]:
 
 
 MOVING = _moving()
-
-
-def _rearranging() -> set[Callable[..., Any]]:
-    names = "expand broadcast_to repeat flip roll rot90 index_select gather take_along_dim stack cat tile".split()
-    found: set[Callable[..., Any]] = {Tensor.__getitem__}
-    for owner in (torch, Tensor):
-        found.update(getattr(owner, name) for name in names if hasattr(owner, name))
-    return found | MOVING
-
-
-REARRANGING = _rearranging()
-"""Functions that may put the examples elsewhere: a forward that calls others of them is another forward."""

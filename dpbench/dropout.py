@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,23 +24,45 @@ _DROPOUTS = {
     torch.dropout,
 }
 
+_DRAWS = {
+    torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.normal, torch.bernoulli,
+    Tensor.bernoulli, Tensor.bernoulli_, Tensor.normal_, Tensor.uniform_, Tensor.exponential_,
+}  # fmt: skip
+
 
 def without_dropout(model: nn.Module, losses: Losses) -> Losses:
-    """Quiet losses; the modules of the model that drop (DropPath, too) are put into eval mode for good."""
+    """Losses without dropout; the modules of the model that drop (DropPath, too) are put into eval mode for good."""
     for module in model.modules():
         if "drop" in type(module).__name__.lower() or type(module).__name__ == "StochasticDepth":
             module.eval()
-    return quiet(losses)
 
-
-def quiet(losses: Losses) -> Losses:
-    """The same losses, with every dropout that is a function keeping everything."""
-
-    def certain(model: nn.Module, batch: Batch) -> Tensor:
+    def quiet(model: nn.Module, batch: Batch) -> Tensor:
         with NoDropout():
             return losses(model, batch)
 
-    return certain
+    return quiet
+
+
+@contextmanager
+def certain() -> Iterator[None]:
+    """A context in which nothing is random: dropout keeps everything, draws give their middle value.
+
+    A random state that moves all the same is moved by something else.
+    """
+    with NoDraws(), NoDropout():
+        yield
+
+
+class NoDraws(TorchFunctionMode):
+    """Every draw gives its middle value, so that an example draws alone what it draws in a batch."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func not in _DRAWS:
+            return func(*args, **(kwargs or {}))
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            result = func(*args, **(kwargs or {}))
+        result.detach().fill_(0.5)
+        return result
 
 
 class NoDropout(TorchFunctionMode):

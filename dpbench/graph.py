@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -47,6 +47,22 @@ def reachable(losses: Tensor, names: Mapping[int, str], boundary: Collection[Any
             raise refusals.reentrant_checkpointing()
         stack.extend((parent, node) for parent, _ in node.next_functions)
     return seen
+
+
+def leads_to(node: Any, leaves: Container[int], known: dict[Any, bool]) -> bool:
+    """Whether a backward from ``node`` arrives at one of ``leaves`` (ids); ``known`` is kept between calls."""
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        if top is None or top in known:
+            stack.pop()
+            continue
+        parents = [parent for parent, _ in top.next_functions if parent is not None]
+        if waiting := [parent for parent in parents if parent not in known]:
+            stack += waiting
+            continue
+        known[top] = id(getattr(top, "variable", None)) in leaves or any(known[parent] for parent in parents)
+    return bool(node is not None and known[node])
 
 
 def _readable(node: Any) -> str:

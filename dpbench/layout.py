@@ -7,7 +7,7 @@ which example b owns the entries ``(o, b, i)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -31,18 +31,14 @@ class Layout:
         return self.outer * self.inner
 
     def fitted(self, size: int, batch: int) -> Layout:
-        """This layout for an axis of ``size``: T may change between steps, what it is folded with may not.
+        """This layout, if an axis of ``size`` can be one on which ``batch`` examples lie so.
 
         Raises:
-            StructureChanged: if the axis cannot be one on which ``batch`` examples lie so.
+            StructureChanged: if not. Where an example has more entries or fewer, they may lie elsewhere.
         """
-        rows, rest = divmod(size, batch)
-        if rows == self.rows and not rest:
-            return self
-        if rest or (self.outer > 1) == (self.inner > 1):
-            # Where an example had one entry, more of them may lie on either side.
+        if size != self.rows * batch:
             raise StructureChanged
-        return replace(self, outer=rows) if self.outer > 1 else replace(self, inner=rows)
+        return self
 
     def batch_first(self, tensor: Tensor, batch: int) -> Tensor:
         """Bring the examples to axis 0; an example's entries of a folded axis stay where the axis was.

@@ -11,11 +11,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from dpbench.derived import REARRANGING, Derived, derive, direct
+from dpbench import refusals
+from dpbench.derived import Derived, derive, direct
 from dpbench.errors import Refused
+from dpbench.graph import leads_to
 from dpbench.heard import FEW, MORE, Grown, Growth, Heard, Shape, growth_of
 from dpbench.ops.call import name_of
 from dpbench.plan import Plan, leaves, operands, tensors
+from dpbench.trace import ASKING, WATCHED, Trace
 
 
 class Shapes(TorchFunctionMode):
@@ -27,6 +30,8 @@ class Shapes(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func in ASKING:
+            return func(*args, **kwargs)
         before = {key: tuple(t.shape) for key, t in leaves(func, args, kwargs).items()}
         result = func(*args, **kwargs)
         if outs := tensors(result):
@@ -42,16 +47,19 @@ class Listener(TorchFunctionMode):
         self.calls: list[Heard] = []
         self.example = -1
         self.epsilon = 0.0
-        self._since: list[Any] = []
-        self._selected: str | None = None
+        self._trained: dict[Any, bool] = {}
         self._smaller = iter(smaller)
         self._known: dict[int, Derived] = direct(parameters)
+        self._trace = Trace(MORE, self._known)
         self._differs: str | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in REARRANGING:
-            self._since.append(func)
+        if func in ASKING:
+            return func(*args, **kwargs)
+        self._trace.calls.append(func)
+        if func in WATCHED:
+            self._trace.watched(func, args, kwargs)
         if _by_frequency(func, args, kwargs):
             raise Refused(
                 f"{name_of(func)} with scale_grad_by_freq divides gradients by how often an id occurs in the batch, "
@@ -64,7 +72,9 @@ class Listener(TorchFunctionMode):
         outs = tensors(result)
         if not outs:
             return result
-        self._note(func, args, outs)
+        for out in outs:
+            if out.requires_grad and out.is_floating_point():
+                self.epsilon = max(self.epsilon, torch.finfo(out.dtype).eps)
         smaller: tuple[Any, dict[str | int, Shape], list[Shape]] = next(self._smaller, (None, {}, []))
         if self._differs is None and (smaller[0] != func or len(smaller[2]) != len(outs)):
             self._differs = name_of(func)
@@ -76,8 +86,7 @@ class Listener(TorchFunctionMode):
                 f"{FEW} it is not, and {name_of(func)} reads {_names(read)} after that. Loop over examples "
                 "outside of the model, or compute them together."
             )
-        heard = Heard(func, tuple(d.key for d in read), _names(read), before=tuple(self._since))
-        self._since = []
+        heard = Heard(func, tuple(d.key for d in read), _names(read), before=self._trace.take())
         self.calls.append(heard)
         number = len(self.calls) - 1
         grown = [growth_of(s, tuple(t.shape), heard) for s, t in zip(smaller[2], outs, strict=True)]
@@ -88,7 +97,8 @@ class Listener(TorchFunctionMode):
                     self._known[id(out)] = derive((number, i), func, args, read, out)
             return result
         heard.ndims = tuple(t.ndim for t in outs)
-        heard.first = not any(t.requires_grad for t in inputs.values() if id(t) not in self._known)
+        others = [t for t in inputs.values() if id(t) not in self._known]
+        heard.first = not any(leads_to(t.grad_fn, self._known, self._trained) for t in others)
         if isinstance(result, Tensor) and result._is_view():
             # An in-place operation on a view would lose its hook.
             result = torch.ops.aten._unsafe_view.default(result, result.shape)
@@ -100,61 +110,46 @@ class Listener(TorchFunctionMode):
                 heard.inputs[key] = self._listen(tensor, g, heard) or Grown(g.axis, g.rows)
         return result
 
+    def __exit__(self, *exception: Any) -> None:
+        # The hooks hold the listener, and it would hold the graph that holds them.
+        self._trained.clear()
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
+
     def plan(self) -> Plan:
         """What the tape may rely on; raises where something could not be established."""
-        return Plan([heard.planned() for heard in self.calls], frozenset(self._since))
+        return Plan([heard.planned() for heard in self.calls], frozenset(self._trace.calls))
 
     def compare(self, other: Listener, example: int) -> None:
         """Take what another run, in which one example is different, says of who owns what."""
         for mine, its in zip(self.calls, other.calls, strict=False):
             mine.compare(its, example)
 
-    def _note(self, func: Any, args: tuple[Any, ...], outs: list[Tensor]) -> None:
-        """The narrowest precision, and the last function whose result has as many entries as values say."""
-        for out in outs:
-            if out.is_floating_point():
-                self.epsilon = max(self.epsilon, torch.finfo(out.dtype).eps)
-        if _selects(func, args):
-            self._selected = name_of(func)
-
     def _listen(self, tensor: Tensor, growth: Growth | None, heard: Heard) -> Grown | None:
         if growth is None:
             return None
-        if growth.rows > 1 and (self._selected or heard.function is F.embedding_bag):
+        if growth.rows > 1 and heard.function is F.embedding_bag:
             raise Refused(
-                f"{name_of(heard.function)} reads {heard.names} after {self._selected or 'packing'}, which gives an "
-                "example as many entries as its values say, so that which are whose cannot be known. Keep the batch "
-                "on an axis of its own: pad, and mask the loss."
+                f"F.embedding_bag reads {heard.names} for bags of any length that are packed into one axis, so that "
+                "which entries are whose cannot be known. Give it ids (B, T): pad, with padding_idx."
             )
+        self._trace.refuse_disorder(heard.function, heard.names, growth.rows)
         real = not isinstance(tensor, FakeTensor)
         grown = Grown(growth.axis, growth.rows, matters=real and tensor.requires_grad)
         if real and growth.rows > 1:
             grown.value = tensor.detach().clone()
         if tensor.requires_grad and not isinstance(tensor, FakeTensor):
-            tensor.register_hook(lambda ds: grown.note(ds, self.example))  # type: ignore[no-untyped-call]
+            tensor.register_hook(lambda ds: self._arrived(grown, ds))  # type: ignore[no-untyped-call]
         return grown
+
+    def _arrived(self, grown: Grown, ds: Tensor) -> None:
+        if self.example >= 0:
+            grown.note(ds, self.example)
+        elif torch.is_grad_enabled():
+            raise refusals.double_backward()
 
 
 def _names(read: list[Derived]) -> str:
     return ", ".join(dict.fromkeys(root for derived in read for root in derived.roots))
-
-
-_SELECTING: set[Callable[..., Any]] = {
-    torch.masked_select, Tensor.masked_select, torch.nonzero, Tensor.nonzero, torch.argwhere, Tensor.argwhere,
-    torch.unique, Tensor.unique, torch.unique_consecutive, Tensor.unique_consecutive,
-}  # fmt: skip
-
-
-def _selects(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
-    """Whether the number of entries in the result depends on values: then examples may have different shares."""
-    if func is Tensor.__getitem__:
-        index = args[1] if isinstance(args[1], tuple) else (args[1],)
-        return any(isinstance(i, Tensor) and i.dtype in (torch.bool, torch.uint8) for i in index)
-    if func in (torch.repeat_interleave, Tensor.repeat_interleave):
-        return len(args) > 1 and isinstance(args[1], Tensor)
-    if func is torch.where:
-        return len(args) == 1
-    return func in _SELECTING
 
 
 def _by_frequency(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

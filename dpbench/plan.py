@@ -31,8 +31,8 @@ class PlannedCall:
     """Where they lie in each argument: by name where the function has a family, else by place."""
     first: bool = True
     """Whether nothing but parameters requires a gradient here: the backward ends there unless anchored."""
-    before: tuple[Callable[..., Any], ...] = ()
-    """The functions that rearrange axes and were called since the last such call, with this one."""
+    before: tuple[Any, ...] = ()
+    """The trace since the last such call, with this one: see :mod:`dpbench.trace`."""
     shapes: tuple[tuple[int, ...], ...] = ()
     """Of a derivation, the shapes of its outputs: an axis of one that is one no more may hold examples."""
 
@@ -64,15 +64,15 @@ class Plan:
     """The calls that read parameters, in the order of the forward."""
 
     calls: list[PlannedCall]
-    tail: frozenset[Callable[..., Any]] = frozenset()
-    """Those that are called after the last of them; how often may depend on the batch size."""
+    tail: frozenset[Any] = frozenset()
+    """The trace after the last of them; how often a function is called there may depend on the batch size."""
     proven: set[int] = field(default_factory=set)
     """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
 
     def next(
         self, number: int, function: Callable[..., Any], read: Iterable[Derived], since: list[Any]
     ) -> PlannedCall | None:
-        """The call of that number if it is this one, after the same calls ``since`` the one before."""
+        """The call of that number if it is this one, after the same trace ``since`` the one before."""
         if number >= len(self.calls):
             return None
         planned = self.calls[number]

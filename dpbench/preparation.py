@@ -45,7 +45,8 @@ class _Guarded:
     def __init__(
         self, name: str, model: nn.Module, parameters: Mapping[str, nn.Parameter], clip: Clip, supports: Supports
     ) -> None:
-        self._name, self._parameters, self._clip, self._supports = name, parameters, clip, supports
+        self._name, self._model, self._parameters = name, model, parameters
+        self._clip, self._supports = clip, supports
         self._batch_norms = {
             f"{path} (a {type(module).__name__})": module
             for path, module in model.named_modules()
@@ -70,7 +71,8 @@ class _Guarded:
         for which, module in self._batch_norms.items():
             if module.training:
                 raise refusals.batch_norm(which)
-        if not all(p.requires_grad for p in self._parameters.values()):
+        if any(p._backward_hooks or not p.requires_grad for p in self._parameters.values()):
+            trainable(self._model)
             frozen = [name for name, p in self._parameters.items() if not p.requires_grad]
             raise DpbenchError(f"{', '.join(frozen)} are trained no longer. Prepare the step again after freezing.")
 

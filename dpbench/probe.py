@@ -11,19 +11,19 @@ that it has in the batch, and the backward must be linear in the losses (dpbench
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from dpbench.batch import Batch, perturbed, take
-from dpbench.dropout import quiet
-from dpbench.heard import FEW, MORE
+from dpbench.batch import Batch, perturbed, size, take, varied
+from dpbench.dropout import certain
+from dpbench.heard import MORE
 from dpbench.interface import Losses
 from dpbench.listener import Listener, Shapes
 from dpbench.losses import check_losses
-from dpbench.plan import Plan, tensors
+from dpbench.plan import Plan
 from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
 
 
@@ -33,12 +33,15 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
     Raises:
         Refused: if the computation mixes examples, or depends on the batch size in another way.
     """
-    size = tensors(batch)[0].shape[0]
-    few, more = (take(batch, torch.arange(n) % size) for n in (FEW, MORE))
+    one, two, three, spare = varied(batch, MORE + 1)
+    few, more = _taken(batch, one, two), _taken(batch, one, two, three)
+    other = _taken(batch, one, spare if spare != two else one, three) if size(batch) > 1 else perturbed(more, 1)
     weights = list(parameters.values())
     with preserved(model), torch.enable_grad():
-        shapes = Shapes()
-        with preserved(model), shapes:
+        with preserved(model):
+            # Once for what a model computes at its first call and keeps.
+            losses(model, few)
+        with preserved(model), Shapes() as shapes:
             losses(model, few)
         listener = Listener(shapes.calls, parameters)
         with preserved(model):
@@ -54,28 +57,38 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
             listener.example = j
             gradient(out[j], weights)
         moved = Listener(shapes.calls, parameters)
-        other = perturbed(more, 1)
         with preserved(model), moved:
             changed = losses(model, other)
         listener.compare(moved, 1)
         plan = listener.plan()
         tolerance = listener.epsilon**0.5
         refuse_moving(out.detach(), changed.detach(), 1, tolerance)
-        if random:
-            losses = quiet(losses)
-            with preserved(model):
-                before = random_state(model)
-                out = losses(model, more)
-                random = random_state(model) != before
-        together = [gradient(out[j], weights) for j in range(MORE)]
-        refuse_nonlinear(out, together, weights, tolerance)
-        if not random:
-            for j in range(MORE):
-                with preserved(model):
-                    alone = losses(model, take(more, torch.tensor([j])))
-                check_losses(alone, 1)
-                refuse_unlike_alone(alone, out, together, j, weights, tolerance)
+        with certain() if random else nullcontext():
+            _refuse_inseparable(model, losses, more, weights, tolerance)
     return plan
+
+
+def _refuse_inseparable(
+    model: nn.Module, losses: Losses, batch: Batch, weights: list[Tensor], tolerance: float
+) -> None:
+    """Raise unless every example has the loss and the gradient that it has alone."""
+    with preserved(model):
+        before = random_state(model)
+        out = losses(model, batch)
+        random = random_state(model) != before
+    together = [gradient(out[j], weights) for j in range(MORE)]
+    refuse_nonlinear(out, together, weights, tolerance)
+    if random:
+        return
+    for j in range(MORE):
+        with preserved(model):
+            alone = losses(model, _taken(batch, j))
+        check_losses(alone, 1)
+        refuse_unlike_alone(alone, out, together, j, weights, tolerance)
+
+
+def _taken(batch: Batch, *numbers: int) -> Batch:
+    return take(batch, torch.tensor(numbers))
 
 
 @contextmanager

@@ -13,6 +13,14 @@ def batch_norm(which: str) -> Refused:
     )
 
 
+def double_backward() -> Refused:
+    """Of a gradient inside the losses that is differentiated again."""
+    return Refused(
+        "the losses contain a gradient (autograd.grad with create_graph), and per-sample gradients of gradients are "
+        "not computed here. Use tf_privacy, which takes one example at a time."
+    )
+
+
 def reentrant_checkpointing() -> Refused:
     """Of checkpointing by a custom autograd function, which the walk over the graph cannot look into."""
     return Refused(

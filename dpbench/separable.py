@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
+from torch.utils.checkpoint import CheckpointError
 
 from dpbench import refusals
 from dpbench.errors import DpbenchError, Refused
@@ -32,6 +33,11 @@ def gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Gradient:
         return Gradient(0.0, 0.0)
     try:
         found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    except CheckpointError as error:
+        raise Refused(
+            "gradient checkpointing recomputes another forward than was run: what is random in it, or switched by a "
+            "context around the losses, is not there again. Switch off checkpointing or what differs."
+        ) from error
     except RuntimeError as error:
         first = str(error).splitlines()[0]
         if "inplace operation" in first:

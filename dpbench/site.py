@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -18,8 +18,15 @@ from dpbench.ops.generic import Function
 from dpbench.ops.use import Use
 from dpbench.plan import PlannedCall, leaves
 
-Arrive = Callable[[Use, Derived, Tensor], None]
-"""Takes one use and its output gradient, batch first."""
+
+class Backward(Protocol):
+    """Where output gradients are wanted."""
+
+    def ready(self) -> bool:
+        """Whether those that come now are."""
+
+    def arrive(self, use: Use, derived: Derived, ds: Tensor) -> None:
+        """Take one use and its output gradient, batch first."""
 
 
 def rule(
@@ -69,12 +76,12 @@ class Site:
         outs: tuple[Layout | None, ...],
         shape: torch.Size,
         batch: int,
-        arrive: Arrive,
+        backward: Backward,
         function: Function | None = None,
     ) -> None:
         self.derived = derived
         self._uses, self._outs, self._shape, self._batch = uses, outs, shape, batch
-        self._arrive, self._function = arrive, function
+        self._backward, self._function = backward, function
 
     def facts(self) -> Iterator[tuple[Use, Derived, Facts]]:
         """The sizes of each use."""
@@ -87,7 +94,7 @@ class Site:
 
     def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
         """Take the gradients of the call's outputs, at the first backward; a second one passes by."""
-        if not self._uses or all(d is None for d in ds):
+        if not self._uses or all(d is None for d in ds) or not self._backward.ready():
             return
         if self._function is not None:
             self._function.arrived(ds)
@@ -97,7 +104,7 @@ class Site:
         uses = self._uses
         self.close()
         for use, derived in zip(uses, self.derived, strict=True):
-            self._arrive(use, derived, main)
+            self._backward.arrive(use, derived, main)
 
     def close(self) -> None:
         """Let go of the activations."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-class Site(Protocol):
+class Receiver(Protocol):
     """Where output gradients go."""
 
     def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
@@ -24,7 +24,7 @@ class Tap(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, anchor: Tensor, site: Site, *outputs: Tensor) -> Any:
+    def forward(ctx: Any, anchor: Tensor, site: Receiver, *outputs: Tensor) -> Any:
         """Give the outputs back as tensors of their own."""
         ctx.site = site
         ctx.set_materialize_grads(False)

@@ -20,7 +20,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import CheckpointError
 
-from dpbench.derived import REARRANGING, Derived, derive, direct
+from dpbench import refusals
+from dpbench.derived import Derived, derive, direct
 from dpbench.errors import NotConclusive, Refused
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term, ghostable
@@ -34,6 +35,7 @@ from dpbench.ops.vector import Given
 from dpbench.plan import Plan, PlannedCall, operands, replaced, tensors
 from dpbench.site import Site, prove, rule
 from dpbench.tap import Tap
+from dpbench.trace import ASKING, WATCHED, Trace
 
 Visit = Callable[[SampleGradient], None]
 
@@ -48,7 +50,7 @@ class Tape(TorchFunctionMode):
         self._batch, self._plan, self._attached = batch, plan, attached
         self._known = direct(parameters)
         self._read_calls = 0
-        self._since: list[Any] = []
+        self._trace = Trace(batch, self._known)
         self._sites: dict[Any, Site] = {}
         self._boundary: set[Any] = set()
         self._waiting: dict[str, int] = {}
@@ -59,8 +61,12 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Pass calls through, except those that read parameters. Written out, as it runs at every call."""
-        if func in REARRANGING:
-            self._since.append(func)
+        if func in ASKING:
+            return func(*args, **(kwargs or {}))
+        trace = self._trace
+        trace.calls.append(func)
+        if func in WATCHED:
+            trace.watched(func, args, kwargs or {})
         known = self._known
         for value in args:
             if id(value) in known:
@@ -81,10 +87,10 @@ class Tape(TorchFunctionMode):
         if not torch.is_grad_enabled():
             return func(*args, **kwargs)
         read = operands(args, kwargs, self._known)
-        planned = self._plan.next(self._read_calls, func, read, self._since)
+        planned = self._plan.next(self._read_calls, func, read, self._trace.calls)
         if planned is not None and planned.is_use:
             self._read_calls += 1
-            self._since = []
+            self._trace.calls = []
             return self._use(planned, args, kwargs, read)
         result = func(*args, **kwargs)
         outs = tensors(result)
@@ -92,7 +98,7 @@ class Tape(TorchFunctionMode):
             return result
         if planned is None or not planned.derives(outs):
             raise StructureChanged
-        self._since = []
+        self._trace.calls = []
         for i, out in enumerate(outs):
             if out.requires_grad:
                 self._known[id(out)] = derive((self._read_calls, i), func, args, read, out)
@@ -103,6 +109,7 @@ class Tape(TorchFunctionMode):
         func, out, ndim = planned.function, planned.outs[0], planned.ndims[0]
         for derived in read:
             derived.check()
+        self._trace.refuse_disorder(func, read[0].roots[0], out.rows if out else 1)
         if planned.spreads and out is not None and all(can_spread(func, d.tensor, out, ndim) for d in read):
             out = out.fitted(self._size(func, args, kwargs, out, ndim), self._batch)
             args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
@@ -133,7 +140,7 @@ class Tape(TorchFunctionMode):
             # It may have saved an output, which in-place operations on what we give out must not reach.
             outs = [value.clone() for value in outs]
         origins = [self._known[id(use.parameter)] for use in uses]
-        site = Site(uses, origins, layouts, outs[0].shape, self._batch, self._arrive, function)
+        site = Site(uses, origins, layouts, outs[0].shape, self._batch, self, function)
         if function is None and not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
             return self._watch(result, site)
         tapped = Tap.apply(self._anchor, site, *outs)
@@ -191,14 +198,14 @@ class Tape(TorchFunctionMode):
         """A bare parameter, expanded over the batch and tapped there."""
         expanded = aligned(self._seen(derived), out, ndim, self._batch)
         given: list[Use] = [Given(derived.tensor)]
-        site = Site(given, [derived], (Layout(out.axis),), expanded.shape, self._batch, self._arrive)
+        site = Site(given, [derived], (Layout(out.axis),), expanded.shape, self._batch, self)
         tapped = Tap.apply(self._anchor, site, expanded)
         self._sites[tapped.grad_fn] = site
         return out.spread(tapped, self._batch)
 
     def finish(self, losses: Tensor) -> None:
         """Take the losses of the forward that was recorded; raises if it stopped short of the plan."""
-        if self._read_calls != len(self._plan.calls) or frozenset(self._since) != self._plan.tail:
+        if self._read_calls != len(self._plan.calls) or frozenset(self._trace.calls) != self._plan.tail:
             raise StructureChanged
         self.losses = losses
 
@@ -250,7 +257,17 @@ class Tape(TorchFunctionMode):
                 "its gradient would be incomplete. Please report the model."
             )
 
-    def _arrive(self, use: Use, derived: Derived, ds: Tensor) -> None:
+    def ready(self) -> bool:
+        """Whether a backward is the losses': one inside the forward (adversarial inputs) passes by.
+
+        Raises:
+            Refused: if it is to be differentiated again, as its weights are another function's there.
+        """
+        if self._visit is None and torch.is_grad_enabled():
+            raise refusals.double_backward()
+        return self._visit is not None
+
+    def arrive(self, use: Use, derived: Derived, ds: Tensor) -> None:
         """Take the output gradient of one use; visit the parameters that are complete with it."""
         assert self._visit is not None
         for root in derived.roots:

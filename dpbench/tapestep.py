@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
@@ -10,11 +12,12 @@ from torch import Tensor, nn
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError
+from dpbench.heard import MORE
 from dpbench.interface import Losses, Output, output
 from dpbench.layout import StructureChanged
 from dpbench.losses import check_losses
 from dpbench.parameters import trainable
-from dpbench.plan import Plan
+from dpbench.plan import Plan, tensors
 from dpbench.probe import probe
 from dpbench.tape import Tape
 
@@ -25,8 +28,9 @@ Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 class TapeStep:
     """Records a forward and hands the tape to an algorithm.
 
-    The plan of a forward is made at the first batch and kept; where a later forward reads parameters
-    in another order (a layer skipped, another branch taken) a new plan is made for it.
+    A plan is made at the first batch and kept for others of its shapes (but for B); a forward that
+    calls other functions (a layer skipped, another branch taken) gets a plan of its own. As examples
+    that are alike may hide what mixes them, plans are made anew at the 2nd, 4th, 8th, ... batch.
     """
 
     def __init__(self, model: nn.Module, losses: Losses, clip: Clip, algorithm: Algorithm, *, attached: bool) -> None:
@@ -34,7 +38,8 @@ class TapeStep:
         self._algorithm, self._attached = algorithm, attached
         self._parameters = trainable(model)
         self._groups = clip.groups(list(self._parameters))
-        self._plans: list[Plan] = []
+        self._plans: dict[Any, list[Plan]] = {}
+        self._seen = Seen()
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """The clipped sum of one physical batch, in the parameters' ``grad`` as well."""
@@ -55,23 +60,25 @@ class TapeStep:
         self._plans.clear()
 
     def _record(self, batch: Batch, B: int, mask: Tensor | None) -> Tape:
-        for plan in self._plans:
-            tape = self._attempt(plan, batch, B, mask)
-            if tape is not None:
-                return tape
+        key = (min(B, MORE), tuple(t.shape[1:] for t in tensors(batch)))
+        plans = self._plans.setdefault(key, [])
+        if not self._seen.is_due(batch):
+            for plan in plans:
+                tape = self._attempt(plan, batch, B, mask)
+                if tape is not None:
+                    return tape
         plan = probe(self._model, self._losses, batch, self._parameters)
         tape = self._attempt(plan, batch, B, mask)
         if tape is None:
             raise DpbenchError(
-                "the model reads its parameters in another order on every call, so no plan of it holds. "
-                "Make its forward a function of the batch alone (a random layer drop is not)."
+                "the model calls other functions on this batch than on three examples of it, so what was established "
+                "on those does not hold. Make its forward the same for every batch (no random layer drop, no branch "
+                "on a property of the whole batch)."
             )
-        self._plans.insert(0, plan)
+        plans[:] = [plan, *(other for other in plans if other.calls != plan.calls)]
         return tape
 
     def _attempt(self, plan: Plan, batch: Batch, B: int, mask: Tensor | None) -> Tape | None:
-        if any(p._backward_hooks for p in self._parameters.values()):
-            trainable(self._model)
         state = torch.get_rng_state()
         tape = Tape(self._parameters, plan, B, attached=self._attached)
         try:
@@ -87,3 +94,20 @@ class TapeStep:
             tape.close()
             raise
         return tape
+
+
+class Seen:
+    """Counts the batches that came by, the same one again and again once."""
+
+    def __init__(self) -> None:
+        self._count, self._version = 0, -1
+        self._last: ref[Tensor] | None = None
+
+    def is_due(self, batch: Batch) -> bool:
+        """Whether this one is new, and its number a power of two."""
+        first = tensors(batch)[0]
+        if self._last is not None and self._last() is first and self._version == first._version:
+            return False
+        self._last, self._version = ref(first), first._version
+        self._count += 1
+        return self._count & (self._count - 1) == 0

@@ -44,7 +44,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_the_hash_is_of_the_source(tmp_path):
     text = (
-        "from dpbench.interface import Supports, load\nTITLE, MODULES, SUPPORTS, PRIVATE = 'a', 'b', Supports(), True\n"
+        "from dpbench.interface import Supports\nfrom dpbench.registry import load\n"
+        "TITLE, MODULES, SUPPORTS, PRIVATE = 'a', 'b', Supports(), True\n"
     )
     hashes = set()
     for i in range(2):
