@@ -20,6 +20,9 @@ def size(batch: Batch) -> int:
     tensors = [leaf for leaf in pytree.tree_leaves(batch) if isinstance(leaf, Tensor)]
     if not tensors:
         raise DpbenchError("the batch holds no tensor; expected a tensor, or a dict or tuple of tensors, (B, ...)")
+    for t in tensors:
+        if t.layout != torch.strided or t.is_nested:
+            raise DpbenchError(f"the batch holds a {'nested' if t.is_nested else t.layout} tensor; expected dense ones")
     sizes = {tuple(t.shape): t.shape[0] if t.ndim else None for t in tensors}
     if len(set(sizes.values())) > 1 or None in sizes.values():
         raise DpbenchError(

@@ -29,21 +29,29 @@ class Backward(Protocol):
         """Take one use and its output gradient, batch first."""
 
 
-def rule(
+def ruled(
+    planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], known: Mapping[int, Derived], batch: int
+) -> list[Use] | None:
+    """The uses in a call by its family's rule; None where there is none for it."""
+    family = planned.family
+    if family is None:
+        return None
+    arguments = bind(family.signature, args, kwargs)
+    # The rules are written for real numbers.
+    if any(isinstance(value, Tensor) and value.is_complex() for value in arguments.values()):
+        return None
+    return family.uses(Call(planned.function, arguments, batch, known, planned.layouts))
+
+
+def generic(
     planned: PlannedCall,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     known: Mapping[int, Derived],
     outs: tuple[Layout | None, ...],
     batch: int,
-) -> tuple[list[Use], Function | None]:
-    """The uses in a call by its family's rule; by the generic rule where there is none."""
-    family = planned.family
-    if family is not None:
-        arguments = bind(family.signature, args, kwargs)
-        uses = family.uses(Call(planned.function, arguments, batch, known, planned.layouts))
-        if uses is not None:
-            return uses, None
+) -> Function:
+    """A call by the generic rule."""
     flat, spec = pytree.tree_flatten((args, kwargs))
     inputs = leaves(planned.function, args, kwargs)
     by_id = {id(inputs[key]): layout for key, layout in planned.layouts.items()}
@@ -53,8 +61,7 @@ def rule(
         if id(leaf) in by_id
     }
     parameters = [i for i, leaf in enumerate(flat) if id(leaf) in known]
-    function = Function(planned.function, flat, spec, parameters, layouts, outs, batch)
-    return function.uses(), function
+    return Function(planned.function, flat, spec, parameters, layouts, outs, batch)
 
 
 def prove(function: Function, outs: tuple[Layout | None, ...], results: list[Tensor], batch: int) -> None:

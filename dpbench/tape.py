@@ -29,11 +29,12 @@ from dpbench.graph import reachable
 from dpbench.layout import Layout, StructureChanged
 from dpbench.numerics import factors
 from dpbench.ops.call import name_of
-from dpbench.ops.elementwise import aligned, asked_for, can_spread, once
+from dpbench.ops.elementwise import REPEATING, aligned, asked_for, can_repeat, can_spread, once, repeated, told
+from dpbench.ops.generic import Function
 from dpbench.ops.use import Use
 from dpbench.ops.vector import Given
 from dpbench.plan import Plan, PlannedCall, operands, replaced, tensors
-from dpbench.site import Site, prove, rule
+from dpbench.site import Site, generic, prove, ruled
 from dpbench.tap import Tap
 from dpbench.trace import ASKING, WATCHED, Trace
 
@@ -110,21 +111,26 @@ class Tape(TorchFunctionMode):
         for derived in read:
             derived.check()
         self._trace.refuse_disorder(func, read[0].roots[0], out.rows if out else 1)
-        if planned.spreads and out is not None and all(can_spread(func, d.tensor, out, ndim) for d in read):
-            out = out.fitted(self._size(func, args, kwargs, out, ndim), self._batch)
-            args, kwargs = replaced(args, kwargs, {id(d.tensor): self._spread(d, out, ndim) for d in read})
-            result = func(*once(func, args, out.axis), **kwargs)
-            self._fitted(tensors(result), planned)
-            return result
+        if planned.spreads and out is not None:
+            if all(can_spread(func, d.tensor, out, ndim) for d in read):
+                return self._spread_use(planned, args, kwargs, read, out)
+            if func in REPEATING and can_repeat(copies := told(args, kwargs), out, self._batch):
+                samples = self._samples(read[0], self._seen(read[0]).expand(self._batch, *read[0].tensor.shape), 0)
+                return repeated(samples, copies, out, self._batch)
         seen_args, seen_kwargs = replaced(args, kwargs, {id(d.tensor): self._seen(d) for d in read})
         # None of the functions that have a family writes in place, or gives what it was given.
         given = tensors((args, kwargs)) if planned.family is None else []
-        before = [(value, value._version) for value in given]
+        before = [value._version for value in given]
         result = func(*seen_args, **seen_kwargs)
         outs = tensors(result)
         layouts = self._fitted(outs, planned)
-        uses, function = rule(planned, args, kwargs, self._known, layouts, self._batch)
-        if function is not None and any(value._version != version for value, version in before):
+        uses = ruled(planned, args, kwargs, self._known, self._batch)
+        if uses is not None:
+            site = self._site(uses, layouts, outs[0].shape)
+            if not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
+                return self._watch(result, site)
+            return self._tapped(result, outs, site)
+        if [value._version for value in given] != before:
             raise Refused(
                 f"{name_of(func)} writes {', '.join(read[0].roots)} in place into another tensor, where its use "
                 "cannot be followed. Use the out-of-place function and its result."
@@ -132,17 +138,51 @@ class Tape(TorchFunctionMode):
         if any(result is value for value in given):
             # Only looked at, as for its dtype: ``x.to(weight)``.
             return result
-        if function is not None:
-            number = self._read_calls - 1
-            if number not in self._plan.proven:
-                prove(function, layouts, outs, self._batch)
-                self._plan.proven.add(number)
-            # It may have saved an output, which in-place operations on what we give out must not reach.
-            outs = [value.clone() for value in outs]
+        function = generic(planned, args, kwargs, self._known, layouts, self._batch)
+        self._prove(function, layouts, outs)
+        # It may have saved an output, which in-place operations on what we give out must not reach.
+        site = self._site(function.uses(), layouts, outs[0].shape, function)
+        return self._tapped(result, [value.clone() for value in outs], site)
+
+    def _spread_use(
+        self, planned: PlannedCall, args: tuple[Any, ...], kwargs: dict[str, Any], read: list[Derived], out: Layout
+    ) -> Any:
+        """Bare parameters, expanded over the batch and tapped before the function sees them."""
+        func, ndim = planned.function, planned.ndims[0]
+        out.fitted(self._size(func, args, kwargs, out, ndim), self._batch)
+        spread = {}
+        for d in read:
+            samples = self._samples(d, aligned(self._seen(d), out, ndim, self._batch), out.axis)
+            spread[id(d.tensor)] = out.spread(samples, self._batch)
+        args, kwargs = once(func, *replaced(args, kwargs, spread), out.axis)
+        result = func(*args, **kwargs)
+        self._fitted(tensors(result), planned)
+        return result
+
+    def _samples(self, derived: Derived, expanded: Tensor, axis: int) -> Tensor:
+        """A parameter that was expanded over the examples on ``axis``, tapped: its gradient is theirs."""
+        given: list[Use] = [Given(derived.tensor)]
+        site = Site(given, [derived], (Layout(axis),), expanded.shape, self._batch, self)
+        tapped = Tap.apply(self._anchor, site, expanded)
+        self._sites[tapped.grad_fn] = site
+        assert isinstance(tapped, Tensor)
+        return tapped
+
+    def _site(
+        self, uses: list[Use], layouts: tuple[Layout | None, ...], shape: torch.Size, function: Function | None = None
+    ) -> Site:
         origins = [self._known[id(use.parameter)] for use in uses]
-        site = Site(uses, origins, layouts, outs[0].shape, self._batch, self, function)
-        if function is None and not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
-            return self._watch(result, site)
+        return Site(uses, origins, layouts, shape, self._batch, self, function)
+
+    def _prove(self, function: Function, layouts: tuple[Layout | None, ...], outs: list[Tensor]) -> None:
+        """Once for a plan, see that a function without a rule gives one example what it gives the batch."""
+        number = self._read_calls - 1
+        if number not in self._plan.proven:
+            prove(function, layouts, outs, self._batch)
+            self._plan.proven.add(number)
+
+    def _tapped(self, result: Any, outs: list[Tensor], site: Site) -> Any:
+        """What a function returned, with its output tensors tapped."""
         tapped = Tap.apply(self._anchor, site, *outs)
         self._sites[tensors(tapped)[0].grad_fn] = site
         if isinstance(result, Tensor):
@@ -193,15 +233,6 @@ class Tape(TorchFunctionMode):
         alias = derived.tensor.view_as(derived.tensor)
         self._boundary.add(alias.grad_fn)
         return alias
-
-    def _spread(self, derived: Derived, out: Layout, ndim: int) -> Tensor:
-        """A bare parameter, expanded over the batch and tapped there."""
-        expanded = aligned(self._seen(derived), out, ndim, self._batch)
-        given: list[Use] = [Given(derived.tensor)]
-        site = Site(given, [derived], (Layout(out.axis),), expanded.shape, self._batch, self)
-        tapped = Tap.apply(self._anchor, site, expanded)
-        self._sites[tapped.grad_fn] = site
-        return out.spread(tapped, self._batch)
 
     def finish(self, losses: Tensor) -> None:
         """Take the losses of the forward that was recorded; raises if it stopped short of the plan."""

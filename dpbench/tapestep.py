@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
-from dpbench.errors import DpbenchError
+from dpbench.errors import DpbenchError, Refused
 from dpbench.heard import MORE
 from dpbench.interface import Losses, Output, output
 from dpbench.layout import StructureChanged
@@ -37,6 +37,12 @@ class TapeStep:
         self._model, self._losses, self._clip = model, losses, clip
         self._algorithm, self._attached = algorithm, attached
         self._parameters = trainable(model)
+        for name, module in model.named_modules():
+            if type(module).__name__ == "OptimizedModule" or module._compiled_call_impl is not None:
+                raise Refused(
+                    f"{name or 'the model'} is compiled by torch.compile, inside of which the tape sees no parameter. "
+                    "Prepare the step on the model as it was before (compiled._orig_mod)."
+                )
         self._groups = clip.groups(list(self._parameters))
         self._plans: dict[Any, list[Plan]] = {}
         self._seen = Seen()

@@ -5,6 +5,7 @@ Modules 1, 2a, 4, 5; B p d of memory.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.utils import _pytree as pytree
@@ -14,7 +15,10 @@ from dpbench.clipping import Clip, Clipping
 from dpbench.errors import Refused
 from dpbench.interface import Losses, Output, Supports, output
 from dpbench.losses import check_losses
+from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
+from dpbench.probe import preserved
+from dpbench.records import Outcome
 
 TITLE = "torch.func vmap(grad)"
 MODULES = "1 2a 4 5"
@@ -48,6 +52,7 @@ class Vmapped:
             value: Tensor = functional_call(one, parameters, (example,))
             return value
 
+        self._model, self._loss, self._proven = model, loss, False
         self._gradients = vmap(grad_and_value(loss), in_dims=(None, 0), randomness="different")
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
@@ -55,10 +60,12 @@ class Vmapped:
         B, first = size(batch), next(iter(self._parameters.values()))
         if B == 0:
             return output(self._parameters, {}, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0))
+        given = {f"model.{name}": p.detach() for name, p in self._parameters.items()}
+        self._refuse_hidden(given, batch)
         try:
-            g, losses = self._gradients({f"model.{k}": p.detach() for k, p in self._parameters.items()}, batch)
+            g, losses = self._gradients(given, batch)
         except RuntimeError as error:
-            if "vmap" not in str(error):
+            if of_exception(error)[0] is Outcome.OUT_OF_MEMORY:
                 raise
             raise Refused(f"torch.func.vmap cannot run this model: {str(error).splitlines()[0]}") from error
         clipping = Clipping(self._clip, self._groups, first, B, unit)
@@ -68,6 +75,22 @@ class Vmapped:
                 samples[~mask] = 0
             clipping.add_instantiated(name, samples)
         return output(self._parameters, clipping.weighted_sums(stored), clipping.norms, losses)  # 5
+
+    def _refuse_hidden(self, given: dict[str, Tensor], batch: Batch) -> None:
+        """Once, raise if a parameter is read past the model's attributes: its gradient would be lost."""
+        if self._proven:
+            return
+        with preserved(self._model):
+            loss = self._loss(given, pytree.tree_map_only(Tensor, lambda t: t[0], batch))
+        if loss.requires_grad:
+            found = torch.autograd.grad(loss, list(self._parameters.values()), allow_unused=True)
+            names = [name for name, g in zip(self._parameters, found, strict=True) if g is not None]
+            if names:
+                raise Refused(
+                    f"parameter {', '.join(names)} is read past the model's attributes (from a list, or captured by "
+                    "the losses), where torch.func does not see it. Read it as an attribute of its module."
+                )
+        self._proven = True
 
     def close(self) -> None:
         """Nothing was left on the model."""

@@ -63,6 +63,18 @@ OPS: dict[str, Op] = {
     "index": lambda x, w, v: w[_ids(x, len(w))] + x,
     "class token, expanded": lambda x, w, v: torch.cat([v.expand(x.shape[0], 1, -1), x], 1)[:, : x.shape[1]],
     "class token, repeated": lambda x, w, v: torch.cat([x, v.repeat(x.shape[0], 1, 1)], 1)[:, 1:],
+    "matmul, complex": lambda x, w, v: (x.to(torch.complex128) @ torch.complex(w, w.flip(0))).real,
+    "conv1d, complex": lambda x, w, v: _channels(
+        F.conv1d(_channels(x).to(torch.complex128), torch.complex(w, w.t())[..., None]).imag
+    ),
+    "mm, by name": lambda x, w, v: torch.mm(x.reshape(-1, x.shape[-1]), mat2=w).view_as(x),
+    "linear, one bias for all": lambda x, w, v: F.linear(x, w, v[:1]),
+    "linear, a bias for every T": lambda x, w, v: F.linear(x, w, v.expand(x.shape[1], -1)),
+    "repeated in blocks": lambda x, w, v: x + w.repeat(x.shape[0], 1).view(x.shape[0], *w.shape).mean(1, keepdim=True),
+    "repeated in blocks, by name": lambda x, w, v: (
+        x * w[:2].repeat(repeats=(x.shape[0], 1)).view(len(x), -1, len(v))[:, :1]
+    ),
+    "rows in order": lambda x, w, v: (x @ w)[torch.arange(x.shape[0])] + x[torch.arange(x.shape[0]), -1, None] * v,
     "in place": lambda x, w, v: (x * 1).add_(v).mul_(v),
     "stacked rows": lambda x, w, v: torch.stack([c[..., None] * w[i] for i, c in enumerate(x.unbind(2))]).sum(0),
     "attention, keys": lambda x, w, v: F.scaled_dot_product_attention(x, x @ w, w[:1].expand_as(x) + x),

@@ -64,18 +64,34 @@ def aligned(parameter: Tensor, out: Layout, ndim: int, batch: int) -> Tensor:
     return view.expand(sizes)
 
 
+def told(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[int]:
+    """The sizes or numbers of copies that an expanding or repeating function was given, one for each axis."""
+    values = args[1:] or tuple(kwargs.values())
+    if isinstance(values[0], Tensor):
+        return values[0].shape
+    sizes: Sequence[int] = values[0] if isinstance(values[0], (tuple, list)) else values
+    return sizes
+
+
 def asked_for(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], axis: int) -> int | None:
     """The size on ``axis`` that an expanding or repeating function was told to give; None for any other."""
-    if function not in EXPANDING | REPEATING:
-        return None
-    told = args[1:] or tuple(kwargs.values())
-    sizes = told[0].shape if isinstance(told[0], Tensor) else told[0] if isinstance(told[0], (tuple, list)) else told
-    return int(sizes[axis])
+    return int(told(args, kwargs)[axis]) if function in EXPANDING | REPEATING else None
 
 
-def once(function: Callable[..., Any], args: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+def once(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], axis: int) -> Any:
     """Arguments of a repeating function that leave the batch's axis, already expanded, as it is."""
     if function not in REPEATING:
-        return args
-    sizes: Sequence[int] = args[1] if isinstance(args[1], (tuple, list, torch.Size)) else args[1:]
-    return (args[0], *(1 if i == axis else n for i, n in enumerate(sizes)))
+        return args, kwargs
+    return (args[0], *(1 if i == axis else n for i, n in enumerate(told(args, kwargs)))), {}
+
+
+def can_repeat(copies: Sequence[int], out: Layout, batch: int) -> bool:
+    """Whether each example has copies of its own, one after the other: p.repeat(B, 1, 1) of a (heads, ...) bias."""
+    return out.outer == 1 and copies[out.axis] % batch == 0
+
+
+def repeated(samples: Tensor, copies: Sequence[int], out: Layout, batch: int) -> Tensor:
+    """Copies of (B, *parameter.shape), each example's own, laid out as ``parameter.repeat(copies)`` is."""
+    own = [n // batch if i == out.axis else n for i, n in enumerate(copies)]
+    view = samples.reshape(batch, *(1,) * (len(own) + 1 - samples.ndim), *samples.shape[1:])
+    return view.repeat(1, *own).movedim(0, out.axis).flatten(out.axis, out.axis + 1)

@@ -95,6 +95,8 @@ class Linear:
         x, weight, bias = (call.arguments[k] for k in ("input", "weight", "bias"))
         if call.is_parameter("input") or weight.ndim != 2 or call.layouts["input"].axis == x.ndim - 1:
             return None
+        if bias is not None and bias.shape != weight.shape[:1]:
+            return None
         uses: list[Use] = []
         if call.is_parameter("weight"):
             uses.append(Matrix(weight, call.batch_first("input"), what="F.linear"))
@@ -120,7 +122,7 @@ class Addmm:
         if call.is_parameter("mat2"):
             uses.append(Matrix(weight, call.batch_first("mat1"), transposed=True, what="torch.addmm"))
         if call.is_parameter("input"):
-            if bias.ndim != 1:
+            if bias.shape != weight.shape[1:]:
                 return None
             uses.append(Shift(bias, axes=(-1,)))
         return uses
@@ -132,13 +134,20 @@ class Matmul:
     functions: ClassVar[Sequence[Any]] = (
         torch.matmul, torch.mm, Tensor.matmul, Tensor.mm, Tensor.__matmul__,
     )  # fmt: skip
-    signature: ClassVar[str] = "input, other"
+    signature: ClassVar[str] = "input, other=None, mat2=None, tensor2=None, out=None"
 
     @staticmethod
     def uses(call: Call) -> list[Use] | None:
         """The right factor as a weight of shape (d, p)."""
-        x, weight = call.arguments["input"], call.arguments["other"]
-        if call.is_parameter("input") or weight.ndim != 2 or x.ndim < 2 or "input" not in call.layouts:
+        x, others = call.arguments["input"], [call.arguments[name] for name in ("other", "mat2", "tensor2")]
+        (weight,) = (other for other in others if other is not None)
+        if (
+            call.is_parameter("input")
+            or call.arguments["out"] is not None
+            or weight.ndim != 2
+            or x.ndim < 2
+            or "input" not in call.layouts
+        ):
             return None
         if call.layouts["input"].axis == x.ndim - 1:
             return None
