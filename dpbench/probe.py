@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from dpbench.batch import Batch, perturbed, size, take, varied
 from dpbench.dropout import certain
-from dpbench.heard import MORE
+from dpbench.heard import FEW, MORE
 from dpbench.interface import Losses
 from dpbench.listener import Listener, Shapes
 from dpbench.losses import check_losses
@@ -40,7 +40,11 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
     with preserved(model), torch.enable_grad():
         with preserved(model):
             # Once for what a model computes at its first call and keeps.
-            losses(model, few)
+            try:
+                losses(model, few)
+            except Exception as error:
+                error.add_note(f"(raised on {FEW} examples of the batch; a model has to run on any number of them)")
+                raise
         with preserved(model), Shapes() as shapes:
             losses(model, few)
         listener = Listener(shapes.calls, parameters)

@@ -106,14 +106,16 @@ class Seen:
     """Counts the batches that came by, the same one again and again once."""
 
     def __init__(self) -> None:
-        self._count, self._version = 0, -1
-        self._last: ref[Tensor] | None = None
+        self._count = 0
+        self._last: list[tuple[ref[Tensor], int]] = []
 
     def is_due(self, batch: Batch) -> bool:
         """Whether this one is new, and its number a power of two."""
-        first = tensors(batch)[0]
-        if self._last is not None and self._last() is first and self._version == first._version:
+        now = tensors(batch)
+        if len(now) == len(self._last) and all(
+            was() is t and version == t._version for (was, version), t in zip(self._last, now, strict=True)
+        ):
             return False
-        self._last, self._version = ref(first), first._version
+        self._last = [(ref(t), t._version) for t in now]
         self._count += 1
         return self._count & (self._count - 1) == 0

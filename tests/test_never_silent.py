@@ -266,3 +266,64 @@ def test_the_probe_puts_back_a_buffer_that_was_reassigned():
     net = Counting()
     prepare("bk", net, zoo.cross_entropy, Clip())(zoo.batch_of(5, 6))
     assert net.n.item() == 1
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_inputs_may_require_gradients_of_their_own(name):
+    net = Net(lambda n, x: n.o(n.l(x.clone().requires_grad_()).tanh()), l=L(4, 4), o=L(4, 3))
+    net.l.requires_grad_(False)
+    assert refusals(name, net, squares, [batch_of(5, 4)]) == 0
+
+
+def adversarial(model, batch):
+    """The losses at inputs that were moved along their gradient's sign (Goodfellow et al. 2014)."""
+    x = batch["x"].clone().requires_grad_()
+    (g,) = torch.autograd.grad(model(x).square().sum(), x)
+    return model(x.detach() + 0.1 * g.sign()).square().sum(1)
+
+
+def penalty(model, batch):
+    x = batch["x"].clone().requires_grad_()
+    out = model(x)
+    (g,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+    return out.square().sum(1) + g.square().sum(1)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_gradients_inside_the_losses(name):
+    net = nn.Sequential(L(4, 4), nn.Tanh(), L(4, 3))
+    assert refusals(name, net, adversarial, [batch_of(5, 4)]) == 0
+    assert refusals(name, net, penalty, [batch_of(5, 4)], "the losses contain a gradient") == 1
+
+
+def test_gradients_of_gradients_that_come_later_are_refused_too():
+    net, batch = nn.Sequential(L(4, 4), nn.Tanh(), L(4, 3)).double(), batch_of(5, 4)
+    net.late = False
+    step = prepare("bk", net, lambda m, b: penalty(m, b) if m.late else squares(m, b))
+    step(batch)
+    net.late = True
+    with pytest.raises(Refused, match="the losses contain a gradient"):
+        step(batch)
+
+
+@pytest.mark.parametrize("kept", ["in a list", "in the losses"])
+def test_vmap_refuses_parameters_that_it_cannot_see(kept):
+    net = Net(lambda n, x: nn.functional.linear(x, n.hidden[0]), l=L(4, 3))
+    net.hidden = [net.l.weight]
+    weight = net.l.weight
+    losses = squares if kept == "in a list" else lambda m, b: squares(m.l, b) + weight.square().sum()
+    with pytest.raises(Refused, match=r"parameter l.weight is read past the model's attributes"):
+        prepare("vmap", net, losses)({"x": torch.randn(5, 4)})
+
+
+def test_vmap_says_what_it_cannot_run():
+    net = Net(lambda n, x: torch.zeros(len(x), 3).add_(n.l(x)), l=L(4, 3))
+    with pytest.raises(Refused, match=r"torch\.func\.vmap cannot run this model"):
+        prepare("vmap", net, squares)({"x": torch.randn(5, 4)})
+
+
+def test_random_models_are_compared_with_their_draws_held():
+    """Divided by the batch size behind a draw: the losses alone and together differ in nothing else."""
+    net = Net(lambda n, x: n.l(x + 0 * torch.randn_like(x)) / len(x) ** 0.5, l=L(4, 3))
+    with pytest.raises(Refused, match="examples are mixed"):
+        prepare("bk", net, squares)({"x": torch.randn(5, 4)})

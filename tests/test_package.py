@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +22,9 @@ def test_everything_it_promises_is_there():
 def test_anything_else_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'prepaer'"):
         dpbench.prepaer  # noqa: B018
+
+
+def test_no_public_name_is_a_module_of_the_package():
+    """Importing the module would put it in the name's place."""
+    modules = {path.stem for path in Path(dpbench.__file__).parent.iterdir()}
+    assert not modules & set(dpbench.__all__)
