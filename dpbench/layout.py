@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -47,9 +48,9 @@ class Layout:
         if self.rows == 1:
             return tensor if self.axis == 0 else tensor.movedim(self.axis, 0)
         if self.outer == 1:
-            split = tensor.unflatten(self.axis, (batch, self.inner))
+            split = torch.unflatten(tensor, self.axis, (batch, self.inner))
             return split if self.axis == 0 else split.movedim(self.axis, 0)
-        split = tensor.unflatten(self.axis, (self.outer, batch, self.inner)).movedim(self.axis + 1, 0)
+        split = torch.unflatten(tensor, self.axis, (self.outer, batch, self.inner)).movedim(self.axis + 1, 0)
         return split.flatten(self.axis + 1, self.axis + 2)
 
     def spread(self, tensor: Tensor, batch: int) -> Tensor:

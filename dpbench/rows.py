@@ -33,6 +33,7 @@ class Row:
     coverage: float | None
     rounds: int = 0
     outliers: int = 0
+    scatter: float | None = None
     seconds: float | None = None
     seconds_low: float | None = None
     seconds_high: float | None = None
@@ -41,6 +42,8 @@ class Row:
     speed_relative: float | None = None
     speed_relative_low: float | None = None
     speed_relative_high: float | None = None
+    speed_relative_smallest: float | None = None
+    speed_relative_largest: float | None = None
     memory: float | None = None
     memory_relative: float | None = None
     process_peak: float | None = None
@@ -92,6 +95,7 @@ COLUMNS = {
     "coverage": "parameters that got a gradient / parameters that were asked to be trained",
     "rounds": "rounds that were timed, a fresh process each",
     "outliers": "timings with a modified z-score above 3.5 in their round; they are counted, not removed",
+    "scatter": "distance between the quartiles of a round's timings, relative to their median; the rounds' median",
     "seconds": "s per step: median of the rounds' medians",
     "seconds_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
     "seconds_high": f"upper end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
@@ -100,6 +104,8 @@ COLUMNS = {
     "speed_relative": "throughput / throughput of the baseline: geometric mean of the rounds' ratios",
     "speed_relative_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
     "speed_relative_high": f"upper end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
+    "speed_relative_smallest": "smallest of the rounds' ratios",
+    "speed_relative_largest": "largest of the rounds' ratios",
     "memory": "bytes, peak of live tensors above parameters, buffers and batch (CUDA: peak allocated)",
     "memory_relative": "memory / memory of the baseline",
     "process_peak": "bytes, peak resident memory of the process",
@@ -162,6 +168,7 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
     figures |= {
         "rounds": seconds.rounds,
         "outliers": sum(len(stats.outliers(r)) for r in metric.samples),
+        "scatter": stats.scatter(metric.samples),
         "seconds": seconds.value,
         "seconds_low": seconds.low,
         "seconds_high": seconds.high,
@@ -175,6 +182,8 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
             "speed_relative": ratio.value,
             "speed_relative_low": ratio.low,
             "speed_relative_high": ratio.high,
+            "speed_relative_smallest": ratio.smallest,
+            "speed_relative_largest": ratio.largest,
         }
     return figures
 

@@ -57,6 +57,16 @@ def paired_ratio(numerator: Rounds, denominator: Rounds, seed: int = 0) -> Estim
     return _estimate(ratios, _geometric_mean, seed)
 
 
+def scatter(samples: Rounds) -> float | None:
+    """The distance between the quartiles of a round relative to its median: of the rounds, the median."""
+    spreads = []
+    for round_ in samples:
+        if len(round_) > 3:
+            low, middle, high = np.percentile(round_, [25, 50, 75])
+            spreads.append((high - low) / middle)
+    return float(np.median(spreads)) if spreads else None
+
+
 def outliers(samples: Sequence[float]) -> list[int]:
     """Positions of samples whose modified z-score exceeds 3.5. They are counted, never taken out.
 

@@ -85,3 +85,8 @@ def test_outliers_are_found_and_ordinary_scatter_is_not():
     assert stats.outliers([1.0] * 9 + [1.2]) == [9]
     assert stats.outliers([1.0] * 5) == []
     assert stats.outliers([1.0, 9.0]) == []
+
+
+def test_scatter_is_the_quartiles_distance_in_the_middle_round():
+    assert stats.scatter([[1, 2, 3, 4, 5], [2, 2, 2, 2], [1, 1, 1, 2, 2]]) == pytest.approx(2 / 3)
+    assert stats.scatter([[1.0, 2.0]]) is None

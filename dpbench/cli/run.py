@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,44 +26,61 @@ INTERRUPTED = 130
 
 List = list[str] | None
 
+workload = partial(typer.Option, rich_help_panel="What is run: axes, which are crossed")
+clipping = partial(typer.Option, rich_help_panel="Clipping: axes, too")
+timing = partial(typer.Option, rich_help_panel="Timing")
+course = partial(typer.Option, rich_help_panel="Course of the run")
+
 
 def run(
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
     model: Annotated[
-        List, typer.Option("--model", "-m", help="family:name(option=value,...) or file.py:build.")
+        List,
+        workload("--model", "-m", help="family:name(option=value,...) or file.py:build."),
     ] = None,
-    batch: Annotated[List, typer.Option("--batch", "-B", help="Physical batch sizes: 16,32,64.")] = None,
-    seq_len: Annotated[List, typer.Option("--seq-len", "--T", help="T, tokens: 64,128.")] = None,
-    image_size: Annotated[List, typer.Option(help="Pixels: 32,64.")] = None,
-    impl: Annotated[List, typer.Option("--impl", "-i", help="Implementations, files of one, patterns, or all.")] = None,
-    layers: Annotated[List, typer.Option(help="Number of layers.")] = None,
-    classes: Annotated[List, typer.Option(help="Number of classes.")] = None,
-    precision: Annotated[List, typer.Option(help="fp32, tf32, bf16, amp-bf16.")] = None,
-    attention: Annotated[List, typer.Option(help="eager, sdpa.")] = None,
-    norm: Annotated[List, typer.Option(help="group: group norm in place of batch norm.")] = None,
-    trainable: Annotated[List, typer.Option(help="all, biases, last-layer, a pattern, or lora:r=8.")] = None,
-    step: Annotated[List, typer.Option(help="gradient: forward, clip, sum; train: noise and optimizer, too.")] = None,
-    optimizer: Annotated[List, typer.Option(help="sgd, adamw; for --step train.")] = None,
-    max_norm: Annotated[List, typer.Option(help="R, the clipping norm.")] = None,
-    clip_function: Annotated[List, typer.Option(help="abadi, automatic, normalize.")] = None,
-    clip_style: Annotated[List, typer.Option(help="flat, per-layer.")] = None,
-    device: Annotated[List, typer.Option("--device", "-d", help="torch's name: cpu, cuda, cuda:1.")] = None,
-    threads: Annotated[List, typer.Option(help="CPU threads.")] = None,
-    seed: Annotated[List, typer.Option(help="Of weights and batch.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Fresh processes that time; 6 or more give intervals.")] = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds of timing per implementation and round.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds after which a cell is given up.")] = None,
-    select: Annotated[str | None, typer.Option("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One record a line on stdout, and nothing else.")] = False,
-    resume: Annotated[Path | None, typer.Option(help="A results file: measure what is missing from it.")] = None,
-    recheck: Annotated[bool, typer.Option("--recheck", help="Check every gradient anew in every cell.")] = False,
-    results: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("results"),
+    batch: Annotated[List, workload("--batch", "-B", help="Physical batch sizes: 16,32,64.")] = None,
+    seq_len: Annotated[List, workload("--seq-len", "--T", help="T, tokens: 64,128.")] = None,
+    image_size: Annotated[List, workload(help="Pixels: 32,64.")] = None,
+    impl: Annotated[List, workload("--impl", "-i", help="Implementations, files of one, patterns, or all.")] = None,
+    layers: Annotated[List, workload(help="Number of layers.")] = None,
+    classes: Annotated[List, workload(help="Number of classes.")] = None,
+    precision: Annotated[List, workload(help="fp32, tf32, bf16, amp-bf16.")] = None,
+    attention: Annotated[List, workload(help="eager, sdpa.")] = None,
+    norm: Annotated[List, workload(help="group: group norm in place of batch norm.")] = None,
+    trainable: Annotated[
+        List,
+        workload(help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME."),
+    ] = None,
+    step: Annotated[
+        List,
+        workload(help="gradient: forward, clip, sum; train: noise and optimizer, too."),
+    ] = None,
+    optimizer: Annotated[List, workload(help="sgd, adamw; for --step train.")] = None,
+    max_norm: Annotated[List, clipping(help="R, the clipping norm.")] = None,
+    clip_function: Annotated[List, clipping(help="abadi, automatic, normalize.")] = None,
+    clip_style: Annotated[List, clipping(help="flat, per-layer.")] = None,
+    device: Annotated[List, timing("--device", "-d", help="torch's name: cpu, cuda, cuda:1.")] = None,
+    threads: Annotated[List, timing(help="CPU threads.")] = None,
+    seed: Annotated[List, workload(help="Of weights and batch.")] = None,
+    rounds: Annotated[int | None, timing(help="Fresh processes that time; 6 or more give intervals.")] = None,
+    budget: Annotated[float | None, timing(help="Seconds of timing per implementation and round.")] = None,
+    timeout: Annotated[float | None, timing(help="Seconds after which a cell is given up.")] = None,
+    select: Annotated[str | None, course("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
+    dry_run: Annotated[bool, course("--dry-run", help="Print the cells and stop.")] = False,
+    as_json: Annotated[bool, course("--json", help="One record a line on stdout, and nothing else.")] = False,
+    resume: Annotated[Path | None, course(help="A results file: measure what is missing from it.")] = None,
+    recheck: Annotated[bool, course("--recheck", help="Check every gradient anew in every cell.")] = False,
+    results: Annotated[Path, course(help="Directory of the results.")] = Path("results"),
 ) -> None:
     """Measure a suite, or a sweep given by options: gradients checked first, then memory and speed.
 
-    Exit codes: 0 all measured (refusals and running out of memory are results), 2 a mistake in what
-    was asked, 3 a cell failed, was wrong or timed out, 5 nothing selected, 130 interrupted.
+    \b
+    Exit codes:
+      0    all measured; refusals and running out of memory are results
+      2    a mistake in what was asked
+      3    a cell failed, was wrong or timed out
+      5    nothing selected
+      130  interrupted
     """
     axes = {
         **{"model": models(model), "implementation": values(impl), "batch": values(batch)},
@@ -159,4 +177,5 @@ def print_cells(cells: list[Cell]) -> None:
     """What would be run."""
     for cell in cells:
         typer.echo(f"{cell.implementation:22} {cell.workload.label()}")
+    sys.stdout.flush()
     typer.echo(f"{len(cells)} cells", err=True)

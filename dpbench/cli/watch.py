@@ -95,7 +95,8 @@ class Lines:
             if event.cell.workload != self._workload:
                 self._workload = event.cell.workload
                 self._write(f"\n{self._workload.label()}")
-            self._write(f"  [{self._done}/{self._count}] {line_of(rows(self._records)[-1])}")
+            number = f"{self._done:>{len(str(self._count))}}/{self._count}"
+            self._write(f"  [{number}] {line_of(rows(self._records)[-1])}")
 
     def end(self) -> None:
         """The summary, and what to do next."""
@@ -174,5 +175,7 @@ def closing(path: Path, made: list[Row]) -> list[str]:
     lines += [f"plot     {plot}" for plot in drawn if plot.suffix == ".png"]
     if any(plot.suffix == ".svg" for plot in drawn):
         lines.append("         (and as .svg)")
-    lines.append("next     dpbench show; dpbench table --value memory --relative-to nonprivate")
+    if any(row.seconds is not None or row.memory is not None for row in made):
+        lines.append(f"next     dpbench show {path}")
+        lines.append(f"         dpbench table {path} --value memory --relative-to nonprivate")
     return lines

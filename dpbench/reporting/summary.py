@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+SCATTER = 0.2
+"""Of a cell's timings, above which a reader is told."""
+
 STYLES = {
     Outcome.OK: "",
     Outcome.WRONG: "bold red",
@@ -56,7 +59,15 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
     fewest = min((r.rounds for r in rows if r.rounds), default=stats.MIN_ROUNDS)
     if fewest < stats.MIN_ROUNDS:
         rounds = "1 round" if fewest == 1 else f"{fewest} rounds"
-        notes.append(f"{rounds}: too few for intervals, which need {stats.MIN_ROUNDS} (--rounds {stats.MIN_ROUNDS})")
+        brackets = "" if fewest == 1 else "; in brackets the smallest and the largest ratio of a round"
+        need = f"too few for intervals, which need {stats.MIN_ROUNDS} (--rounds {stats.MIN_ROUNDS})"
+        notes.append(f"{rounds}: {need}{brackets}")
+    worst = max((row.scatter for row in rows if row.scatter is not None), default=0.0)
+    if worst > SCATTER:
+        notes.append(
+            f"timings scatter, the quartiles of one cell by {worst:.0%} of its median: is other work on this machine? "
+            "Small networks are steadier on one thread (--threads 1)"
+        )
     return made, notes
 
 
@@ -139,4 +150,8 @@ def _speed_ratio(row: Row, baseline: str) -> str:
         return "-"
     if row.implementation == baseline:
         return ratio(row.speed_relative)
-    return ratio(row.speed_relative, row.speed_relative_low, row.speed_relative_high)
+    text = ratio(row.speed_relative, row.speed_relative_low, row.speed_relative_high)
+    smallest, largest = row.speed_relative_smallest, row.speed_relative_largest
+    if row.speed_relative_low is None and row.rounds > 1 and smallest is not None and largest is not None:
+        text += f" [{ratio(smallest)}-{ratio(largest)}]"
+    return text

@@ -41,8 +41,22 @@ def test_models_without_tokens_have_no_such_column():
 
 def test_too_few_rounds_are_said_with_the_remedy():
     made, notes = summary.blocks(rows([record()]))
-    assert notes == ["3 rounds: too few for intervals, which need 6 (--rounds 6)"]
+    brackets = "; in brackets the smallest and the largest ratio of a round"
+    assert notes == [f"3 rounds: too few for intervals, which need 6 (--rounds 6){brackets}"]
     assert len(made) == 1
+
+
+def test_without_an_interval_the_range_of_the_rounds_is_shown():
+    base = record("nonprivate", seconds=[[0.5], [0.5], [0.5]])
+    slow = record("bk", seconds=[[0.5], [0.625], [1.0]])
+    assert "0.74 [0.50-1.00]" in summary.lines(rows([base, slow]))[3]
+
+
+def test_timings_that_scatter_are_said():
+    calm = record("bk", seconds=[[0.5, 0.5, 0.51, 0.5]])
+    wild = record("bk", seconds=[[0.5, 0.9, 0.5, 2.0]])
+    assert not any("scatter" in note for note in summary.blocks(rows([calm]))[1])
+    assert any("the quartiles of one cell by 96% of its median" in note for note in summary.blocks(rows([wild]))[1])
 
 
 def test_the_terminal_shows_the_same_words():
