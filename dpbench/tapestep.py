@@ -19,6 +19,7 @@ from dpbench.losses import check_losses
 from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
 from dpbench.probe import probe
+from dpbench.recorder import Recorder
 from dpbench.tape import Tape
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
@@ -86,12 +87,13 @@ class TapeStep:
 
     def _attempt(self, plan: Plan, batch: Batch, B: int, mask: Tensor | None) -> Tape | None:
         state = torch.get_rng_state()
-        tape = Tape(self._parameters, plan, B, attached=self._attached)
+        tape = Tape(self._parameters)
+        recorder = Recorder(tape, plan, B, attached=self._attached)
         try:
-            with torch.enable_grad(), tape:
+            with torch.enable_grad(), recorder:
                 losses = self._losses(self._model, batch)
             check_losses(losses, B)
-            tape.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
+            recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
         except StructureChanged:
             tape.close()
             torch.set_rng_state(state)

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from dpbench.models import Task, build
 from dpbench.parameters import trainable
 from dpbench.probe import probe
+from dpbench.recorder import Recorder
 from dpbench.records import Workload
 from dpbench.tape import Tape
 
@@ -48,8 +49,9 @@ def times(built: Task, batch: Any, rounds: int) -> tuple[list[float], list[float
         built.losses(built.model, batch)
         plain.append(time.perf_counter() - start)
         start = time.perf_counter()
-        with Tape(parameters, plan, B, attached=False) as tape:
-            tape.finish(built.losses(built.model, batch))
+        tape = Tape(parameters)
+        with Recorder(tape, plan, B, attached=False) as recorder:
+            recorder.finish(built.losses(built.model, batch))
         # The plain forward's graph is freed before its clock stops, so this one's is, too.
         tape.close()
         recorded.append(time.perf_counter() - start)
