@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
@@ -42,12 +42,16 @@ def example(batch: Batch, i: int) -> Batch:
     return pytree.tree_map_only(Tensor, lambda t: t[i : i + 1], batch)
 
 
-def varied(batch: Batch, count: int) -> list[int]:
+def varied(batch: Batch, count: int, attempt: int = 0) -> list[int]:
     """The numbers of ``count`` examples that differ as much as possible; again from the first if there are fewer.
 
     Examples that are alike show nothing: full masks, equal lengths and equal labels hide what mixes them.
+    Attempts after the first draw by chance.
     """
     B = size(batch)
+    if attempt:
+        drawn = torch.randperm(B, generator=Generator().manual_seed(attempt)).tolist()
+        return [drawn[i % B] for i in range(count)]
     columns = []
     for t in pytree.tree_leaves(batch):
         if isinstance(t, Tensor) and t.numel() and not isinstance(t, FakeTensor):

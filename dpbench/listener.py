@@ -20,13 +20,16 @@ from dpbench.ops.call import name_of
 from dpbench.plan import Plan, leaves, operands, tensors
 from dpbench.trace import ASKING, WATCHED, Trace
 
+Shaped = tuple[Any, dict[str | int, Shape], list[Shape]]
+"""A function that was called, the shapes of its tensors, and those of its results."""
+
 
 class Shapes(TorchFunctionMode):
     """Notes the shapes of arguments and results of all calls."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Any, dict[str | int, Shape], list[Shape]]] = []
+        self.calls: list[Shaped] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -42,7 +45,7 @@ class Shapes(TorchFunctionMode):
 class Listener(TorchFunctionMode):
     """Hears which calls read parameters and, in the backward, which entries each example depends on."""
 
-    def __init__(self, smaller: list[Any], parameters: Mapping[str, Tensor]) -> None:
+    def __init__(self, smaller: list[Shaped], parameters: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.calls: list[Heard] = []
         self.example = -1
@@ -75,7 +78,7 @@ class Listener(TorchFunctionMode):
         for out in outs:
             if out.requires_grad and out.is_floating_point():
                 self.epsilon = max(self.epsilon, torch.finfo(out.dtype).eps)
-        smaller: tuple[Any, dict[str | int, Shape], list[Shape]] = next(self._smaller, (None, {}, []))
+        smaller: Shaped = next(self._smaller, (None, {}, []))
         if self._differs is None and (smaller[0] != func or len(smaller[2]) != len(outs)):
             self._differs = name_of(func)
         if not read or not torch.is_grad_enabled() or not any(t.requires_grad for t in outs):

@@ -10,44 +10,43 @@ that it has in the batch, and the backward must be linear in the losses (dpbench
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import combinations
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from dpbench.batch import Batch, perturbed, size, take, varied
+from dpbench.batch import Batch, perturbed, size, take
 from dpbench.dropout import certain
 from dpbench.heard import FEW, MORE
 from dpbench.interface import Losses
-from dpbench.listener import Listener, Shapes
+from dpbench.listener import Listener, Shaped, Shapes
 from dpbench.losses import check_losses
 from dpbench.plan import Plan
 from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
 
 
-def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[str, Tensor]) -> Plan:
-    """The plan of a forward on ``batch``; model, buffers and random state are left as they were.
+def probe(
+    model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[str, Tensor], examples: Sequence[int]
+) -> Plan:
+    """The plan of a forward on ``batch``, by four of its ``examples``.
+
+    Model, buffers and random state are left as they were.
 
     Raises:
         Refused: if the computation mixes examples, or depends on the batch size in another way.
     """
-    one, two, three, spare = varied(batch, MORE + 1)
-    few, more = _taken(batch, one, two), _taken(batch, one, two, three)
-    other = _taken(batch, one, spare if spare != two else one, three) if size(batch) > 1 else perturbed(more, 1)
+    more = _taken(batch, *examples[:MORE])
     weights = list(parameters.values())
     with preserved(model), torch.enable_grad():
-        with preserved(model):
-            # Once for what a model computes at its first call and keeps.
-            try:
-                losses(model, few)
-            except Exception as error:
-                error.add_note(f"(raised on {FEW} examples of the batch; a model has to run on any number of them)")
-                raise
-        with preserved(model), Shapes() as shapes:
-            losses(model, few)
-        listener = Listener(shapes.calls, parameters)
+        # Once for what a model computes at its first call and keeps.
+        _listened(model, losses, more)
+        calls = _listened(model, losses, more)
+        pairs = [_taken(batch, *pair) for pair in combinations(examples[:MORE], FEW)]
+        few = next((found for pair in pairs if _alike(found := _listened(model, losses, pair), calls)), None)
+        listener = Listener(few or _listened(model, losses, pairs[0]), parameters)
         with preserved(model):
             before = random_state(model)
             with listener:
@@ -60,16 +59,49 @@ def probe(model: nn.Module, losses: Losses, batch: Batch, parameters: Mapping[st
         for j in range(MORE):
             listener.example = j
             gradient(out[j], weights)
-        moved = Listener(shapes.calls, parameters)
-        with preserved(model), moved:
-            changed = losses(model, other)
-        listener.compare(moved, 1)
+        moved = None
+        for j, other in _others(batch, examples):
+            if few is not None and _alike(_listened(model, losses, other), calls):
+                again = Listener(few, parameters)
+                with preserved(model), again:
+                    moved = losses(model, other).detach(), j
+                listener.compare(again, j)
+                break
         plan = listener.plan()
         tolerance = listener.epsilon**0.5
-        refuse_moving(out.detach(), changed.detach(), 1, tolerance)
+        if moved is not None:
+            refuse_moving(out.detach(), *moved, tolerance)
         with certain() if random else nullcontext():
             _refuse_inseparable(model, losses, more, weights, tolerance)
     return plan
+
+
+def _listened(model: nn.Module, losses: Losses, batch: Batch) -> list[Shaped]:
+    """The calls of a forward and their shapes."""
+    shapes = Shapes()
+    with preserved(model), shapes:
+        try:
+            losses(model, batch)
+        except Exception as error:
+            n = size(batch)
+            error.add_note(f"(raised on {n} examples of the batch; a model has to run on any number of them)")
+            raise
+    return shapes.calls
+
+
+def _alike(some: list[Shaped], others: list[Shaped]) -> bool:
+    """Whether two forwards took the same branches: a model may skip a mask that masks nothing."""
+    return [call[0] for call in some] == [call[0] for call in others]
+
+
+def _others(batch: Batch, examples: Sequence[int]) -> Iterator[tuple[int, Batch]]:
+    """The three examples with one changed, and which."""
+    *three, spare = examples
+    for j in (1, 2, 0):
+        for new in (spare, *three):
+            if new != three[j]:
+                yield j, _taken(batch, *three[:j], new, *three[j + 1 :])
+    yield 1, perturbed(_taken(batch, *three), 1)
 
 
 def _refuse_inseparable(

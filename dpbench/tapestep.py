@@ -9,7 +9,7 @@ from weakref import ref
 import torch
 from torch import Tensor, nn
 
-from dpbench.batch import Batch, size
+from dpbench.batch import Batch, size, varied
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError, Refused
 from dpbench.heard import MORE
@@ -24,6 +24,10 @@ from dpbench.tape import Tape
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 """From a recorded forward to the clipped sum of each parameter."""
+
+
+ATTEMPTS = 4
+"""To find three examples that take the branches of their batch (a mask is skipped where it masks nothing)."""
 
 
 class TapeStep:
@@ -74,16 +78,17 @@ class TapeStep:
                 tape = self._attempt(plan, batch, B, mask)
                 if tape is not None:
                     return tape
-        plan = probe(self._model, self._losses, batch, self._parameters)
-        tape = self._attempt(plan, batch, B, mask)
-        if tape is None:
-            raise DpbenchError(
-                "the model calls other functions on this batch than on three examples of it, so what was established "
-                "on those does not hold. Make its forward the same for every batch (no random layer drop, no branch "
-                "on a property of the whole batch)."
-            )
-        plans[:] = [plan, *(other for other in plans if other.calls != plan.calls)]
-        return tape
+        for attempt in range(ATTEMPTS):
+            plan = probe(self._model, self._losses, batch, self._parameters, varied(batch, MORE + 1, attempt))
+            tape = self._attempt(plan, batch, B, mask)
+            if tape is not None:
+                plans[:] = [plan, *(other for other in plans if other.calls != plan.calls)]
+                return tape
+        raise DpbenchError(
+            "the model calls other functions on this batch than on three examples of it, so what was established "
+            "on those does not hold. Make its forward the same for every batch (no random layer drop, no branch "
+            "on a property of the whole batch)."
+        )
 
     def _attempt(self, plan: Plan, batch: Batch, B: int, mask: Tensor | None) -> Tape | None:
         state = torch.get_rng_state()

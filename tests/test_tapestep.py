@@ -77,6 +77,26 @@ def test_padding_anywhere_in_the_batch_is_looked_at():
     assert refusals("bk", L(4, 3), token_mean, [batch], "examples are mixed") == 1
 
 
+@pytest.mark.parametrize("name", ["bk", "ghostclip"])
+def test_a_mask_that_is_skipped_where_it_masks_nothing_is_ordinary(name):
+    """As transformers do it; the padded examples are few, one or all, and then none."""
+
+    def losses(model, batch):
+        h = model(batch["x"])
+        if not batch["mask"].all():
+            h = h.masked_fill(~batch["mask"][..., None], 0.0)
+        return model(h.tanh()).square().sum((1, 2))
+
+    batches = []
+    for seed, padded in enumerate([[4], [], [0, 1, 2, 3, 4, 5, 6, 7], [1, 6], [7]]):
+        batch = batch_of(8, 5, 4, seed=seed)
+        batch["mask"] = torch.ones(8, 5, dtype=torch.bool)
+        for example in padded:
+            batch["mask"][example, 2:] = False
+        batches.append(batch)
+    assert refusals(name, L(4, 4), losses, batches) == 0
+
+
 def test_a_branch_on_the_whole_batch_that_no_three_examples_take_is_an_error():
     net = Net(lambda n, x: n.l(x).tanh() if len(x) > 3 else n.l(x), l=L(4, 3))
     with pytest.raises(DpbenchError, match="calls other functions on this batch than on three examples of it"):
