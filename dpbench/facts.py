@@ -22,6 +22,8 @@ class Facts:
     p: int
     groups: int = 1
     matrix: bool = True
+    first: bool = False
+    """Whether nothing before it needs a gradient: then there is no 2a."""
 
     @classmethod
     def vector(cls, *, batch: int, size: int, rule: str) -> Facts:
@@ -32,6 +34,27 @@ class Facts:
     def ghost_needs_less_space(self) -> bool:
         """The layerwise decision ``2 T^2 < p d`` (Bu et al. 2022, 2205.10683; 2023, section 3.2)."""
         return self.matrix and self.p * self.d > 2 * self.T**2
+
+    @property
+    def ghost_flops(self) -> int:
+        """Of module 3, ``2 B T^2 (p + g d)``; the products of T = 1 are elementwise and count nothing."""
+        return 0 if self.T == 1 else 2 * self.B * self.T**2 * (self.p + self.groups * self.d)
+
+    @property
+    def product_flops(self) -> int:
+        """Of one product with the weight, ``2 B T p d``: modules 1, 2a, 2b, 4."""
+        return 2 * self.B * self.T * self.p * self.d
+
+    @property
+    def ghost_needs_fewer_flops(self) -> bool:
+        """Module 3 against module 4."""
+        return self.matrix and self.ghost_flops < self.product_flops
+
+    @property
+    def ghost_needs_fewer_flops_than_reuse(self) -> bool:
+        """Modules 3 and 2b against 4 and 5, where the instantiated gradient is used twice."""
+        reused = self.product_flops + 2 * self.B * self.p * self.d
+        return self.matrix and self.ghost_flops + self.product_flops < reused
 
 
 def added(facts: Sequence[Facts], *, ghostable: bool) -> Facts:

@@ -136,6 +136,7 @@ def preserved(model: nn.Module, *, fork: bool = True) -> Iterator[None]:
         for name, buffer in module._buffers.items()
         if buffer is not None
     ]
+    fork = fork and not is_fake(model)
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     try:
         with torch.random.fork_rng(devices=devices, enabled=fork):
@@ -149,8 +150,15 @@ def preserved(model: nn.Module, *, fork: bool = True) -> Iterator[None]:
                     buffer.copy_(value)
 
 
+def is_fake(model: nn.Module) -> bool:
+    """Whether the model is of tensors without values, so that no random state can be read or put back."""
+    return any(isinstance(p, FakeTensor) for p in model.parameters())
+
+
 def random_state(model: nn.Module) -> list[bytes]:
-    """Where the generators that a forward may draw from stand."""
+    """Where the generators that a forward may draw from stand; nothing is drawn where tensors are fake."""
+    if is_fake(model):
+        return []
     states = [torch.get_rng_state().numpy().tobytes()]
     if any(p.is_cuda for p in model.parameters()):
         states += [state.numpy().tobytes() for state in torch.cuda.get_rng_state_all()]

@@ -118,7 +118,7 @@ class Recorder(TorchFunctionMode):
         layouts = self._fitted(outs, planned)
         uses = ruled(planned, args, kwargs, self._known, self._batch)
         if uses is not None:
-            site = self._site(uses, layouts, outs[0].shape)
+            site = self._site(planned, uses, layouts, outs[0].shape)
             if not planned.first and isinstance(result, Tensor) and result.grad_fn is not None:
                 return self._watch(result, site)
             return self._tapped(result, outs, site)
@@ -133,7 +133,7 @@ class Recorder(TorchFunctionMode):
         function = generic(planned, args, kwargs, self._known, layouts, self._batch)
         self._prove(function, layouts, outs)
         # It may have saved an output, which in-place operations on what we give out must not reach.
-        site = self._site(function.uses(), layouts, outs[0].shape, function)
+        site = self._site(planned, function.uses(), layouts, outs[0].shape, function)
         return self._tapped(result, [value.clone() for value in outs], site)
 
     def _spread_use(
@@ -161,10 +161,15 @@ class Recorder(TorchFunctionMode):
         return tapped
 
     def _site(
-        self, uses: list[Use], layouts: tuple[Layout | None, ...], shape: torch.Size, function: Function | None = None
+        self,
+        planned: PlannedCall,
+        uses: list[Use],
+        layouts: tuple[Layout | None, ...],
+        shape: torch.Size,
+        function: Function | None = None,
     ) -> Site:
         origins = [self._known[id(use.parameter)] for use in uses]
-        return Site(uses, origins, layouts, shape, self._batch, self._tape, function)
+        return Site(uses, origins, layouts, shape, self._batch, self._tape, function, first=planned.first)
 
     def _prove(self, function: Function, layouts: tuple[Layout | None, ...], outs: list[Tensor]) -> None:
         """Once for a plan, see that a function without a rule gives one example what it gives the batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -85,8 +86,12 @@ class Site:
         batch: int,
         backward: Backward,
         function: Function | None = None,
+        *,
+        first: bool = False,
     ) -> None:
+        """``first``: whether nothing but parameters needs a gradient in the call."""
         self.derived = derived
+        self._first = first
         self._uses, self._outs, self._shape, self._batch = uses, outs, shape, batch
         self._backward, self._function = backward, function
 
@@ -97,7 +102,7 @@ class Site:
             return
         ds = layout.batch_first(torch.empty(self._shape, device="meta"), self._batch)
         for use, derived in zip(self._uses, self.derived, strict=True):
-            yield use, derived, use.facts(ds)
+            yield use, derived, replace(use.facts(ds), first=self._first)
 
     def deliver(self, ds: tuple[Tensor | None, ...]) -> None:
         """Take the gradients of the call's outputs, at the first backward; a second one passes by."""

@@ -6,7 +6,8 @@ What an algorithm works with: ``backward`` visits every parameter's per-sample g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -41,6 +42,14 @@ class Tape:
         self._waiting: dict[str, int] = {}
         self._arrived: dict[str, list[Term]] = {}
         self._visit: Visit | None = None
+
+    def uses(self) -> Iterator[tuple[str, Facts]]:
+        """The sizes of every use, in the order of the forward; no matrix where norms are instantiated whatever."""
+        ghosts = {root: facts.matrix for root, facts in self.facts().items()}
+        for site in self.sites.values():
+            for _, derived, facts in site.facts():
+                for root in derived.roots:
+                    yield root, facts if facts.matrix == ghosts[root] else replace(facts, matrix=False)
 
     def facts(self) -> dict[str, Facts]:
         """The sizes of every parameter's uses, before any backward; T is added up over uses."""

@@ -18,7 +18,7 @@ from dpbench.layout import StructureChanged
 from dpbench.losses import check_losses
 from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
-from dpbench.probe import probe
+from dpbench.probe import is_fake, probe
 from dpbench.recorder import Recorder
 from dpbench.tape import Tape
 
@@ -91,7 +91,7 @@ class TapeStep:
         )
 
     def _attempt(self, plan: Plan, batch: Batch, B: int, mask: Tensor | None) -> Tape | None:
-        state = torch.get_rng_state()
+        state = None if is_fake(self._model) else torch.get_rng_state()
         tape = Tape(self._parameters)
         recorder = Recorder(tape, plan, B, attached=self._attached)
         try:
@@ -101,7 +101,8 @@ class TapeStep:
             recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
         except StructureChanged:
             tape.close()
-            torch.set_rng_state(state)
+            if state is not None:
+                torch.set_rng_state(state)
             return None
         except BaseException:
             tape.close()

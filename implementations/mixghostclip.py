@@ -15,7 +15,7 @@ from dpbench.tape import Tape
 from dpbench.tapestep import TapeStep
 
 TITLE = "MixGhostClip algorithm"
-MODULES = "ghost layers 1 2a 2b 3 2a 2b, others 1 2a 4 2a 2b"
+MODULES = "1 2a (2b 3 or 4) 2a 2b"
 SUPPORTS = Supports()
 PRIVATE = True
 

@@ -7,7 +7,9 @@ import sys
 
 import typer
 
+from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
+from dpbench.cli.predict import predict
 from dpbench.cli.run import run
 from dpbench.cli.show import show
 from dpbench.cli.table import table
@@ -25,6 +27,8 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
+app.command("predict")(predict)
+app.command("layers")(layers)
 
 
 @app.callback(invoke_without_command=True)

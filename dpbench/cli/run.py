@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from dpbench.cli.values import List, models, values
 from dpbench.cli.watch import Watch, watch
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record
@@ -23,8 +23,6 @@ from dpbench.sweep import Started, asked, cells_of, resumed, sweep
 FAILURES = 3
 """Exit code if a cell failed, was wrong or timed out."""
 INTERRUPTED = 130
-
-List = list[str] | None
 
 workload = partial(typer.Option, rich_help_panel="What is run: axes, which are crossed")
 clipping = partial(typer.Option, rich_help_panel="Clipping: axes, too")
@@ -150,27 +148,6 @@ def _told(tell: Callable[..., None], *event: Started | Event) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
-
-
-def models(given: List) -> List:
-    """Model specifications, separated by commas outside of brackets."""
-    if not given:
-        return None
-    return [part.strip() for text in given for part in re.split(r",(?![^(]*\))", text) if part.strip()]
-
-
-def values(given: List, kind: type[int] | type[float] = int) -> list[Any] | None:
-    """Values separated by commas, numbers as numbers; what is none stays for the suite to complain of."""
-    if not given:
-        return None
-    return [_number(part.strip(), kind) for text in given for part in text.split(",")]
-
-
-def _number(text: str, kind: type[int] | type[float]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        return text
 
 
 def print_cells(cells: list[Cell]) -> None:

@@ -1,0 +1,58 @@
+"""A workload of shapes without memory: the real model and losses on fake tensors, of any size."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
+
+from dpbench import precision
+from dpbench.records import Workload
+
+
+class Faked:
+    """Use ``mode`` as a context around everything that is done with model, losses and batch.
+
+    Models are built on the meta device, as some constructors read values, which fake tensors refuse.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        from dpbench.models import build
+
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with torch.device("meta"):
+            task = build(workload)
+        self.parameters, self.trainable, self.tokens = task.parameters, task.trainable, task.tokens
+        self.workload = workload
+        example = task.batches(1, workload.seed)
+        with self.mode:
+            emptied(task.model)
+            batch = pytree.tree_map_only(
+                Tensor, lambda t: torch.empty((workload.batch, *t.shape[1:]), dtype=t.dtype), example
+            )
+            self.model, self.losses, self.batch = precision.apply(workload.precision, task.model, task.losses, batch)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What is there before a step: parameters, buffers and the batch."""
+        batch = [leaf for leaf in pytree.tree_leaves(self.batch) if isinstance(leaf, Tensor)]
+        return [*self.model.parameters(), *self.model.buffers(), *batch]
+
+    @property
+    def resident(self) -> int:
+        """Their bytes; tensors that share memory count once."""
+        return sum({t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in self.tensors}.values())
+
+
+def emptied(model: nn.Module) -> None:
+    """Move a model from the meta device to the CPU, where tied parameters stay tied."""
+    ties: dict[int, list[tuple[nn.Module, str]]] = {}
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                ties.setdefault(id(parameter), []).append((module, name))
+    model.to_empty(device="cpu")
+    for (first, name), *others in ties.values():
+        for module, other in others:
+            module._parameters[other] = first._parameters[name]

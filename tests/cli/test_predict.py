@@ -1,0 +1,45 @@
+"""``dpbench predict`` and ``dpbench layers``."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from dpbench.cli import app
+
+MLP = ["--model", "synthetic:mlp(width=32,depth=2)"]
+
+
+def test_a_prediction_for_machines():
+    done = CliRunner().invoke(app, ["predict", *MLP, "--batch", "4", "--impl", "bk", "--json"])
+    assert done.exit_code == 0
+    plain, private = json.loads(done.stdout)
+    assert (plain["implementation"], private["implementation"]) == ("nonprivate", "bk")
+    assert private["model"] == MLP[1]
+    assert private["flops"]["analytic"] == private["flops"]["traced"]
+    assert set(private["peak_bytes"]) == {"traced", "in", "resident"}
+    assert private["coverage"] == {"trained": 2 * (32 * 32 + 32), "frozen": 0, "refused": None}
+
+
+def test_a_prediction_for_people():
+    done = CliRunner().invoke(app, ["predict", *MLP, "--batch", "4,8", "--impl", "bk,opacus"])
+    assert done.exit_code == 0
+    assert done.stdout.count("implementation") == 2
+    assert "ghost norms" not in done.stdout, "at T = 1 there are no products in them"
+    assert "4: per-sample gradients" in done.stdout
+
+
+def test_layers_for_people_and_machines():
+    arguments = ["layers", "--model", "synthetic:cnn", "--image-size", "16"]
+    text = CliRunner().invoke(app, arguments).stdout
+    assert "take the ghost norm by the rule 2T^2 < pd" in text
+    found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    first = found[0]
+    assert (first["T"], first["d"], first["p"], first["first"]) == (256, 27, 16, True)
+    assert (first["2T^2"], first["pd"], first["less_space"]) == (2 * 256**2, 27 * 16, "instantiate")
+
+
+def test_a_mistake_is_told():
+    done = CliRunner().invoke(app, ["predict", "--model", "synthetic:mpl", "--batch", "4"])
+    assert "Did you mean mlp" in str(done.exception)

@@ -1,0 +1,62 @@
+"""Predictions: against figures of the paper, and for what refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpbench.complexity.predict import predict
+from dpbench.errors import Refused
+from dpbench.records import Workload
+
+
+def totals(workload, names):
+    return {p.implementation: p.trace.total for p in predict(workload, names)}
+
+
+def test_gpt2_small_costs_five_percent_more_and_two_fifths_less_than_with_ghostclip():
+    """Bu et al. 2023: BK over non-private 1.05 at T = 100 on GPT-2 small, over GhostClip 0.61."""
+    workload = Workload(model="transformers:gpt2", batch=2, seq_len=100, attention="eager")
+    flops = totals(workload, ["nonprivate", "bk", "ghostclip"])
+    assert flops["bk"] / flops["nonprivate"] == pytest.approx(1.053, abs=5e-4)
+    assert flops["bk"] / flops["ghostclip"] == pytest.approx(0.61, abs=5e-3)
+
+
+def test_large_t_without_other_work_gives_the_leading_ratios():
+    """Opacus 8/6 and FastGradClip 10/6 of non-private, but for the first layer and the stored sum."""
+    workload = Workload(model="synthetic:transformer(vocab=8)", batch=2, seq_len=64)
+    flops = totals(workload, ["nonprivate", "opacus", "fastgradclip"])
+    assert flops["opacus"] / flops["nonprivate"] == pytest.approx(8 / 6, rel=0.1)
+    assert flops["fastgradclip"] / flops["nonprivate"] == pytest.approx(10 / 6, rel=0.1)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_one_by_one_is_scaled_from_two_examples(batch):
+    workload = Workload(model="synthetic:mlp(width=16,depth=2)", batch=batch)
+    flops = totals(workload, ["nonprivate", "tf_privacy"])
+    assert flops["tf_privacy"] == flops["nonprivate"]
+
+
+def test_memory_grows_with_the_batch_and_storing_needs_most():
+    small, large = (
+        {p.implementation: p.trace.peak for p in predict(Workload(model="synthetic:transformer", batch=b, seq_len=16),
+         ["nonprivate", "bk", "opacus"])} for b in (2, 8)
+    )  # fmt: skip
+    assert large["opacus"] > 3 * small["opacus"]
+    assert large["opacus"] > large["bk"] >= large["nonprivate"]
+
+
+def test_what_an_implementation_refuses_is_no_figure(tmp_path):
+    path = tmp_path / "refusing.py"
+    path.write_text(
+        "from dpbench.errors import Refused\nfrom dpbench.interface import Supports\n"
+        "TITLE, MODULES, SUPPORTS, PRIVATE = 'r', '1 2a 2b', Supports(), True\n"
+        "def prepare(model, losses, clip):\n    raise Refused('not this one')\n"
+    )
+    (found,) = predict(Workload(model="synthetic:mlp", batch=2), [str(path)])
+    assert found.trace is None
+    assert found.reason == "not this one"
+
+
+def test_what_no_implementation_can_do_is_refused_as_a_step_would():
+    with pytest.raises(Refused, match="training mode"):
+        list(predict(Workload(model="torchvision:resnet18", batch=2, image_size=32), ["bk"]))
