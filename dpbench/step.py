@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import SGD, AdamW, Optimizer
 
 from dpbench.batch import Batch, size
@@ -47,6 +47,16 @@ class Training:
     def __call__(self, batch: Batch) -> Output:
         """One whole training step."""
         out = self._step(batch)
-        privatize(self._model, out, NOISE_MULTIPLIER if out.clip else 0.0, size(batch), self._generator)
-        self._optimizer.step()
+        self.update(out, size(batch))
         return out
+
+    def update(self, out: Output, batch: int) -> None:
+        """Noise, division by the number of examples, and the optimizer."""
+        privatize(self._model, out, NOISE_MULTIPLIER if out.clip else 0.0, batch, self._generator)
+        self._optimizer.step()
+
+    @property
+    def state(self) -> list[Tensor]:
+        """The tensors that the optimizer keeps between steps."""
+        values = [value for kept in self._optimizer.state.values() for value in kept.values()]
+        return [value for value in values if isinstance(value, Tensor)]

@@ -9,6 +9,7 @@ import typer
 
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
+from dpbench.cli.maxbatch import maxbatch
 from dpbench.cli.predict import predict
 from dpbench.cli.run import run
 from dpbench.cli.show import show
@@ -29,6 +30,7 @@ app.command("show")(show)
 app.command("table")(table)
 app.command("predict")(predict)
 app.command("layers")(layers)
+app.command("maxbatch")(maxbatch)
 
 
 @app.callback(invoke_without_command=True)

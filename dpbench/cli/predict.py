@@ -16,7 +16,9 @@ from dpbench.cli.workloads import (
     Layers,
     Model,
     Norm,
+    Optimizer,
     SeqLen,
+    StepKind,
     Trainable,
     workloads,
 )
@@ -38,6 +40,8 @@ def predict(
     attention: Attention = None,
     norm: Norm = None,
     trainable: Trainable = None,
+    step: StepKind = None,
+    optimizer: Optimizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="A list of objects, one for each implementation.")] = False,
 ) -> None:
     """Predict FLOPs and peak memory of a step: the real code is traced on tensors of shapes without memory."""
@@ -45,7 +49,7 @@ def predict(
 
     asked = workloads(
         impl, model=model, batch=batch, seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
-        attention=attention, norm=norm, trainable=trainable,
+        attention=attention, norm=norm, trainable=trainable, step=step, optimizer=optimizer,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
     for workload, names in asked.items():
@@ -78,7 +82,7 @@ def as_object(p: Prediction) -> dict[str, Any]:
             "traced": p.trace.total,
             "by_module": {"analytic": analytic["by_module"], "traced": dict(p.trace.flops)},
         }
-        found["peak_bytes"] = {"traced": p.trace.peak, "in": p.trace.peak_in, "resident": p.resident}
+        found["peak_bytes"] = {"traced": p.trace.peak, "in": p.trace.peak_in, "resident": p.trace.resident}
     return found
 
 
@@ -101,7 +105,8 @@ def lines(made: list[Prediction]) -> list[str]:
         memory = ratio(t.peak / base.peak) if base else "-"
         other = f"{p.other / t.total:+.1%}" if p.other else "0"
         table.append([p.implementation, count(t.total), speed, *each, other, size(t.peak), memory, t.peak_in])
-    head = f"{first.workload.label()}  ({count(first.parameters)} parameters, {size(first.resident)} with the batch)"
+    there = max((p.trace.resident for p in made if p.trace), default=0)
+    head = f"{first.workload.label()}  ({count(first.parameters)} parameters, {size(there)} before the step)"
     return [
         head,
         *(f"  {line}" for line in aligned(table)),
@@ -109,7 +114,7 @@ def lines(made: list[Prediction]) -> list[str]:
         *(f"{m}: {MODULES[m]}" for m in modules),
         "other: FLOPs that the modules' formulas do not count (attention's products) or count as more (negative: a "
         "cheaper kernel), of the total",
-        "peak: bytes above parameters, buffers and batch",
+        "peak: bytes above what is there before the step: parameters, buffers, batch, the optimizer's state",
         *notes,
     ]
 

@@ -23,6 +23,9 @@ Attention = Annotated[List, axis(help="eager, sdpa.")]
 Norm = Annotated[List, axis(help="group: group norm in place of batch norm.")]
 Trainable = Annotated[List, axis(help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")]
 
+StepKind = Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")]
+Optimizer = Annotated[List, axis(help="sgd, adamw; for --step train.")]
+
 
 def workloads(implementations: List = None, **axes: Any) -> dict[Workload, list[str]]:
     """Each workload with the implementations to look at, the baseline first."""

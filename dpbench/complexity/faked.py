@@ -39,11 +39,6 @@ class Faked:
         batch = [leaf for leaf in pytree.tree_leaves(self.batch) if isinstance(leaf, Tensor)]
         return [*self.model.parameters(), *self.model.buffers(), *batch]
 
-    @property
-    def resident(self) -> int:
-        """Their bytes; tensors that share memory count once."""
-        return sum({t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in self.tensors}.values())
-
 
 def emptied(model: nn.Module) -> None:
     """Move a model from the meta device to the CPU, where tied parameters stay tied."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from dpbench.built import clip_of
 from dpbench.complexity.faked import Faked
-from dpbench.complexity.layers import Layer, layers
+from dpbench.complexity.layers import layers
 from dpbench.complexity.modules import of_network
 from dpbench.complexity.trace import Trace, traced
 from dpbench.errors import Refused
-from dpbench.interface import Step
+from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.registry import load
+from dpbench.step import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,6 @@ class Prediction:
     workload: Workload
     parameters: int
     trainable: int
-    resident: int
-    """Bytes of parameters, buffers and batch, to which the peak is added."""
     analytic: Counter[str]
     """FLOPs of products with weights by module, by the paper's formulas."""
     trace: Trace | None
@@ -44,44 +45,44 @@ def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Pred
         DpbenchError: for an unknown model, implementation or option.
     """
     whole = Faked(workload)
-    uses = layers(whole)
+    uses = [(layer.name, layer.facts) for layer in layers(whole)]
     for name in implementations:
-        modules = load(name).MODULES
-        trace, reason = None, ""
+        analytic = of_network(uses, load(name).MODULES)
         try:
-            trace = _by_examples(name, workload) if modules.startswith("B x") else _traced(name, whole)
+            trace, reason = trace_of(name, workload, whole), ""
         except Refused as error:
-            reason = str(error)
-        analytic = of_network([(layer.name, layer.facts) for layer in uses], modules)
-        yield Prediction(name, workload, whole.parameters, whole.trainable, whole.resident, analytic, trace, reason)
+            trace, reason = None, str(error)
+        yield Prediction(name, workload, whole.parameters, whole.trainable, analytic, trace, reason)
 
 
-def _traced(name: str, faked: Faked) -> Trace:
-    from dpbench.built import clip_of
-    from dpbench.preparation import prepare
+def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace:
+    """The trace of one step of ``name``; ``faked``: the workload, where it is there already.
 
-    with faked.mode:
-        step = prepare(name, faked.model, faked.losses, clip_of(faked.workload))
-        try:
-            # The first step makes a plan; what is traced is one like all that follow.
-            step(faked.batch)
-            faked.model.zero_grad(set_to_none=True)
-            return traced(_once(step, faked), faked.tensors)
-        finally:
-            step.close()
-            faked.model.zero_grad(set_to_none=True)
-
-
-def _once(step: Step, faked: Faked) -> Callable[[], object]:
-    return lambda: step(faked.batch)
-
-
-def _by_examples(name: str, workload: Workload) -> Trace:
-    """Of an implementation that goes through the examples one by one: from one and two of them."""
+    Raises:
+        Refused: as the implementation does.
+    """
+    if not load(name).MODULES.startswith("B x"):
+        return _traced(name, faked or Faked(workload))
+    # It goes through the examples one by one: one and two of them tell what each costs.
     one, two = (_traced(name, Faked(replace(workload, batch=n))) for n in (1, 2))
     each = {module: two.flops[module] - one.flops[module] for module in two.flops}
     flops = Counter({module: one.flops[module] + (workload.batch - 1) * each[module] for module in each})
-    return Trace(flops, two.peak if workload.batch > 1 else one.peak, two.peak_in)
+    some = one if workload.batch == 1 else two
+    more = (workload.batch - 1) * (two.resident - one.resident)
+    return Trace(flops, some.peak, some.peak_in, one.resident + more)
 
 
-__all__ = ["Layer", "Prediction", "predict"]
+def _traced(name: str, faked: Faked) -> Trace:
+    workload = faked.workload
+    with faked.mode:
+        step = prepare(name, faked.model, faked.losses, clip_of(workload))
+        training = None if workload.step == "gradient" else Training(faked.model, step, workload.optimizer)
+        try:
+            # The first step makes plan and optimizer state; what is traced is one like all that follow.
+            (training or step)(faked.batch)
+            faked.model.zero_grad(set_to_none=True)
+            resident = [*faked.tensors, *(training.state if training else [])]
+            return traced(partial(training or step, faked.batch), resident)
+        finally:
+            step.close()
+            faked.model.zero_grad(set_to_none=True)

@@ -18,9 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dpbench.clipping import Clipping
 from dpbench.complexity.flops import flops
 from dpbench.gradient import SampleGradient
+from dpbench.step import Training
 from dpbench.tape import Tape
 
 FORWARD, BACKWARD, NORM, INSTANTIATE, SUM, STORED, AGAIN = "1", "2a 2b", "3", "4", "2b", "5", "2a 2b again"
+UPDATE = "update"
 MODULES = {
     FORWARD: "forward",
     BACKWARD: "backward: output gradients and, where autograd forms them, parameter gradients",
@@ -29,6 +31,7 @@ MODULES = {
     SUM: "clipped sum of what was kept",
     STORED: "clipped sum of stored per-sample gradients",
     AGAIN: "second backward, of the reweighted losses",
+    UPDATE: "noise, scaling and optimizer",
 }
 """The paper's modules (Bu et al. 2023, table 1) as far as a trace tells them apart."""
 
@@ -38,6 +41,7 @@ _PLACES = (
     (SampleGradient, "weighted_sum", SUM),
     (Clipping, "weighted_sums", STORED),
     (Tape, "reweighted", AGAIN),
+    (Training, "update", UPDATE),
 )
 
 
@@ -48,6 +52,8 @@ class Trace:
     flops: Counter[str] = field(default_factory=Counter)
     peak: int = 0
     peak_in: str = FORWARD
+    resident: int = 0
+    """Bytes that were there before: parameters, buffers, batch, the optimizer's state."""
 
     @property
     def total(self) -> int:
@@ -65,7 +71,10 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._live = 0
         self._known: set[int] = set()
         for tensor in resident:
-            self._known.add(tensor.untyped_storage()._cdata)
+            storage = tensor.untyped_storage()
+            if storage._cdata not in self._known:
+                self._known.add(storage._cdata)
+                self.trace.resident += storage.nbytes()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
