@@ -67,7 +67,6 @@ def predict(
 
 def as_object(p: Prediction) -> dict[str, Any]:
     """One prediction for machines."""
-    analytic = {"by_module": dict(p.analytic), "total": sum(p.analytic.values())}
     found: dict[str, Any] = {
         "implementation": p.implementation,
         "model": p.workload.model,
@@ -78,9 +77,9 @@ def as_object(p: Prediction) -> dict[str, Any]:
     }
     if p.trace is not None:
         found["flops"] = {
-            "analytic": analytic["total"],
+            "analytic": None if p.analytic is None else p.analytic.total(),
             "traced": p.trace.total,
-            "by_module": {"analytic": analytic["by_module"], "traced": dict(p.trace.flops)},
+            "by_module": {"analytic": dict(p.analytic or {}), "traced": dict(p.trace.flops)},
         }
         found["peak_bytes"] = {"traced": p.trace.peak, "in": p.trace.peak_in, "resident": p.trace.resident}
     return found

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from torch.utils import _pytree as pytree
 
 from dpbench import precision
+from dpbench.errors import Refused
 from dpbench.records import Workload
 
 
 class Faked:
-    """Use ``mode`` as a context around everything that is done with model, losses and batch.
+    """Use ``context`` around everything that is done with model, losses and batch.
 
     Models are built on the meta device, as some constructors read values, which fake tensors refuse.
     """
@@ -21,8 +29,10 @@ class Faked:
         from dpbench.models import build
 
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
-        with torch.device("meta"):
+        # A user's file is run as it is: it tries its losses on values.
+        with nullcontext() if ".py" in workload.model else torch.device("meta"):
             task = build(workload)
+        task.model.to("meta")
         self.parameters, self.trainable, self.tokens = task.parameters, task.trainable, task.tokens
         self.workload = workload
         example = task.batches(1, workload.seed)
@@ -32,6 +42,18 @@ class Faked:
                 Tensor, lambda t: torch.empty((workload.batch, *t.shape[1:]), dtype=t.dtype), example
             )
             self.model, self.losses, self.batch = precision.apply(workload.precision, task.model, task.losses, batch)
+
+    @contextmanager
+    def context(self, what: str) -> Iterator[None]:
+        """The mode; raises Refused where ``what`` runs in it and reads values."""
+        try:
+            with self.mode:
+                yield
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            raise Refused(
+                f"{what} reads values of tensors ({error.func}), which a trace without memory does not have. "
+                "Measure it instead: dpbench run."
+            ) from error
 
     @property
     def tensors(self) -> list[Tensor]:

@@ -32,7 +32,7 @@ def layers(faked: Faked) -> list[Layer]:
         Refused: as a step would.
     """
     parameters = trainable(faked.model)
-    with faked.mode, torch.enable_grad():
+    with faked.context(f"the model {faked.workload.model}"), torch.enable_grad():
         plan = probe(faked.model, faked.losses, faked.batch, parameters, varied(faked.batch, MORE + 1))
         tape = Tape(parameters)
         recorder = Recorder(tape, plan, faked.workload.batch, attached=False)

@@ -18,6 +18,14 @@ from dpbench.facts import Facts
 KNOWN = ("1", "2a", "2b", "3", "4", "5")
 
 
+def is_readable(modules: str) -> bool:
+    """Whether an implementation declares its modules, rather than something else in their place."""
+    try:
+        return bool(parts(modules, ghost=True) and parts(modules, ghost=False))
+    except DpbenchError:
+        return False
+
+
 def parts(modules: str, *, ghost: bool) -> list[str]:
     """The modules of one layer: ``1 2a (3 2b or 4 5)`` is 1 2a 3 2b where the norm is a ghost norm, else 1 2a 4 5.
 

@@ -10,7 +10,7 @@ from functools import partial
 from dpbench.built import clip_of
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
-from dpbench.complexity.modules import of_network
+from dpbench.complexity.modules import is_readable, of_network
 from dpbench.complexity.trace import Trace, traced
 from dpbench.errors import Refused
 from dpbench.preparation import prepare
@@ -27,15 +27,15 @@ class Prediction:
     workload: Workload
     parameters: int
     trainable: int
-    analytic: Counter[str]
-    """FLOPs of products with weights by module, by the paper's formulas."""
+    analytic: Counter[str] | None
+    """FLOPs of products with weights by module, by the paper's formulas; None where it declares no modules."""
     trace: Trace | None
     reason: str = ""
 
     @property
     def other(self) -> int:
         """FLOPs that the modules do not count: attention's products, other kernels than the paper's."""
-        return self.trace.total - sum(self.analytic.values()) if self.trace else 0
+        return 0 if self.trace is None or self.analytic is None else self.trace.total - self.analytic.total()
 
 
 def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Prediction]:
@@ -47,7 +47,8 @@ def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Pred
     whole = Faked(workload)
     uses = [(layer.name, layer.facts) for layer in layers(whole)]
     for name in implementations:
-        analytic = of_network(uses, load(name).MODULES)
+        modules = load(name).MODULES
+        analytic = of_network(uses, modules) if is_readable(modules) else None
         try:
             trace, reason = trace_of(name, workload, whole), ""
         except Refused as error:
@@ -74,7 +75,7 @@ def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace
 
 def _traced(name: str, faked: Faked) -> Trace:
     workload = faked.workload
-    with faked.mode:
+    with faked.context(name):
         step = prepare(name, faked.model, faked.losses, clip_of(workload))
         training = None if workload.step == "gradient" else Training(faked.model, step, workload.optimizer)
         try:

@@ -57,6 +57,51 @@ def test_what_an_implementation_refuses_is_no_figure(tmp_path):
     assert found.reason == "not this one"
 
 
+def implementation(path, modules, body):
+    path.write_text(
+        "from dpbench.interface import Supports\nfrom dpbench.registry import load\n"
+        f"TITLE, MODULES, SUPPORTS, PRIVATE = 'r', {modules!r}, Supports(), True\n"
+        "class Step:\n"
+        "    def __init__(self, step): self.step = step\n"
+        f"    def __call__(self, batch, *, unit=None, mask=None):\n        {body}\n"
+        "        return self.step(batch, unit=unit, mask=mask)\n"
+        "    def close(self): self.step.close()\n"
+        "def prepare(model, losses, clip): return Step(load('bk').prepare(model, losses, clip))\n"
+    )
+    return str(path)
+
+
+def test_who_reads_values_is_told_to_be_measured(tmp_path):
+    path = implementation(tmp_path / "reads.py", "1 2a 3 2b", "batch['x'].sum().item()")
+    (found,) = predict(Workload(model="synthetic:mlp", batch=2), [path])
+    assert found.trace is None
+    assert "reads values of tensors" in found.reason
+    assert "dpbench run" in found.reason
+
+
+def test_who_declares_no_modules_is_traced_all_the_same(tmp_path):
+    path = implementation(tmp_path / "plain.py", "unknown", "pass")
+    mine, bk = predict(Workload(model="synthetic:mlp", batch=2), [path, "bk"])
+    assert mine.analytic is None
+    assert mine.other == 0
+    assert mine.trace.flops == bk.trace.flops
+
+
+def test_a_model_that_reads_values_is_refused(tmp_path):
+    path = tmp_path / "reading.py"
+    path.write_text(
+        "import torch\n"
+        "class Net(torch.nn.Linear):\n"
+        "    def forward(self, x):\n"
+        "        return super().forward(x if x.sum() > 0 else -x)\n"
+        "def build(workload):\n"
+        "    losses = lambda m, b: m(b['x']).square().sum(1)\n"
+        "    return Net(3, 2), losses, lambda size, seed: {'x': torch.ones(size, 3)}\n"
+    )
+    with pytest.raises(Refused, match=r"the model .*reading\.py:build reads values"):
+        list(predict(Workload(model=f"{path}:build", batch=2), ["bk"]))
+
+
 def test_what_no_implementation_can_do_is_refused_as_a_step_would():
     with pytest.raises(Refused, match="training mode"):
         list(predict(Workload(model="torchvision:resnet18", batch=2, image_size=32), ["bk"]))
