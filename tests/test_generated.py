@@ -77,5 +77,6 @@ def test_generated_networks_are_right_or_refused():
 def test_many_generated_networks(capsys: pytest.CaptureFixture[str]) -> None:
     first, draws = int(os.environ.get("FIRST", "1000")), int(os.environ.get("DRAWS", "2000"))
     found = drawn(range(first, first + draws))
+    assert found["right"] > 0.8 * found.total(), found
     with capsys.disabled():
         print("\n" + "\n".join(f"{count:6d}  {outcome}" for outcome, count in found.most_common()))

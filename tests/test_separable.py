@@ -98,7 +98,8 @@ def test_a_hook_on_a_parameter_is_refused(when):
 
 def test_random_examples_are_compared_without_their_dropout():
     net = nn.Sequential(L(4, 8), nn.Dropout(0.5), nn.ReLU(), nn.Dropout1d(0.1), L(8, 3))
-    prepare("bk", net, squares, Clip())({"x": torch.randn(5, 4)})
+    out = prepare("bk", net, squares, Clip())({"x": torch.randn(5, 4)})
+    assert out.norms.shape == (5,), "and not refused"
 
 
 def test_mixing_is_found_behind_dropout():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dpbench.cli.workloads import (
+    AsJson,
     Attention,
     Batch,
     Classes,
@@ -37,7 +38,7 @@ def layers(
     attention: Attention = None,
     norm: Norm = None,
     trainable: Trainable = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A list of objects, one for each use of a weight.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the layers of a model with T, d, p, and which norm of theirs needs less space or fewer FLOPs."""
     from dpbench.complexity.faked import Faked

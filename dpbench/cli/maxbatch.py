@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpbench.cli.values import List
 from dpbench.cli.workloads import (
+    AsJson,
     Attention,
     Classes,
     ImageSize,
+    Impl,
     Layers,
     Model,
     Norm,
@@ -36,7 +37,7 @@ def maxbatch(
     memory: Annotated[str, typer.Option(help="What fits the whole step: 40GB (1e9 bytes), 40GiB (2^30).")],
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
-    impl: Annotated[List, typer.Option("--impl", "-i", help="Implementations, files of one, or all.")] = None,
+    impl: Impl = None,
     layers: Layers = None,
     classes: Classes = None,
     attention: Attention = None,
@@ -44,7 +45,7 @@ def maxbatch(
     trainable: Trainable = None,
     step: StepKind = None,
     optimizer: Optimizer = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A list of objects, one for each implementation.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the largest batch whose step fits into a memory, by tracing; nothing is run.
 

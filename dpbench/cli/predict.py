@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dpbench.cli.values import List
 from dpbench.cli.workloads import (
+    AsJson,
     Attention,
     Batch,
     Classes,
     ImageSize,
+    Impl,
     Layers,
     Model,
     Norm,
@@ -34,7 +35,7 @@ def predict(
     batch: Batch = None,
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
-    impl: Annotated[List, typer.Option("--impl", "-i", help="Implementations, files of one, or all.")] = None,
+    impl: Impl = None,
     layers: Layers = None,
     classes: Classes = None,
     attention: Attention = None,
@@ -42,7 +43,7 @@ def predict(
     trainable: Trainable = None,
     step: StepKind = None,
     optimizer: Optimizer = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A list of objects, one for each implementation.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict FLOPs and peak memory of a step: the real code is traced on tensors of shapes without memory."""
     from dpbench.complexity import predict as of

@@ -15,6 +15,22 @@ import typer
 
 from dpbench.cli.values import List, models, values
 from dpbench.cli.watch import Watch, watch
+from dpbench.cli.workloads import (
+    Attention,
+    Batch,
+    Classes,
+    ImageSize,
+    Impl,
+    Layers,
+    Model,
+    Norm,
+    Optimizer,
+    Precision,
+    SeqLen,
+    StepKind,
+    Trainable,
+    axis,
+)
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record
 from dpbench.runner import Event
@@ -24,7 +40,6 @@ FAILURES = 3
 """Exit code if a cell failed, was wrong or timed out."""
 INTERRUPTED = 130
 
-workload = partial(typer.Option, rich_help_panel="What is run: axes, which are crossed")
 clipping = partial(typer.Option, rich_help_panel="Clipping: axes, too")
 timing = partial(typer.Option, rich_help_panel="Timing")
 course = partial(typer.Option, rich_help_panel="Course of the run")
@@ -32,34 +47,25 @@ course = partial(typer.Option, rich_help_panel="Course of the run")
 
 def run(
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
-    model: Annotated[
-        List,
-        workload("--model", "-m", help="family:name(option=value,...) or file.py:build."),
-    ] = None,
-    batch: Annotated[List, workload("--batch", "-B", help="Physical batch sizes: 16,32,64.")] = None,
-    seq_len: Annotated[List, workload("--seq-len", "--T", help="T, tokens: 64,128.")] = None,
-    image_size: Annotated[List, workload(help="Pixels: 32,64.")] = None,
-    impl: Annotated[List, workload("--impl", "-i", help="Implementations, files of one, patterns, or all.")] = None,
-    layers: Annotated[List, workload(help="Number of layers.")] = None,
-    classes: Annotated[List, workload(help="Number of classes.")] = None,
-    precision: Annotated[List, workload(help="fp32, tf32, bf16, amp-bf16.")] = None,
-    attention: Annotated[List, workload(help="eager, sdpa.")] = None,
-    norm: Annotated[List, workload(help="group: group norm in place of batch norm.")] = None,
-    trainable: Annotated[
-        List,
-        workload(help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME."),
-    ] = None,
-    step: Annotated[
-        List,
-        workload(help="gradient: forward, clip, sum; train: noise and optimizer, too."),
-    ] = None,
-    optimizer: Annotated[List, workload(help="sgd, adamw; for --step train.")] = None,
+    model: Model = None,
+    batch: Batch = None,
+    seq_len: SeqLen = None,
+    image_size: ImageSize = None,
+    impl: Impl = None,
+    layers: Layers = None,
+    classes: Classes = None,
+    precision: Precision = None,
+    attention: Attention = None,
+    norm: Norm = None,
+    trainable: Trainable = None,
+    step: StepKind = None,
+    optimizer: Optimizer = None,
     max_norm: Annotated[List, clipping(help="R, the clipping norm.")] = None,
     clip_function: Annotated[List, clipping(help="abadi, automatic, normalize.")] = None,
     clip_style: Annotated[List, clipping(help="flat, per-layer.")] = None,
     device: Annotated[List, timing("--device", "-d", help="torch's name: cpu, cuda, cuda:1.")] = None,
     threads: Annotated[List, timing(help="CPU threads.")] = None,
-    seed: Annotated[List, workload(help="Of weights and batch.")] = None,
+    seed: Annotated[List, axis(help="Of weights and batch.")] = None,
     rounds: Annotated[int | None, timing(help="Fresh processes that time; 6 or more give intervals.")] = None,
     budget: Annotated[float | None, timing(help="Seconds of timing per implementation and round.")] = None,
     timeout: Annotated[float | None, timing(help="Seconds after which a cell is given up.")] = None,

@@ -1,4 +1,4 @@
-"""The workloads that options ask for, for the commands that predict."""
+"""The axes of a workload as options, the same for every command, and the workloads that they ask for."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from dpbench.cli.values import List, models, values
 from dpbench.records import Workload
 from dpbench.sweep import asked, cells_of
 
-axis = partial(typer.Option, rich_help_panel="Workload: axes, which are crossed")
+axis = partial(typer.Option, rich_help_panel="What is run: axes, which are crossed")
 
-Model = Annotated[list[str], axis("--model", "-m", help="family:name(option=value,...) or file.py:build.")]
+Model = Annotated[List, axis("--model", "-m", help="family:name(option=value,...) or file.py:build.")]
 Batch = Annotated[List, axis("--batch", "-B", help="Physical batch sizes: 16,32,64.")]
 SeqLen = Annotated[List, axis("--seq-len", "--T", help="T, tokens: 64,128.")]
-ImageSize = Annotated[List, axis(help="Pixels: 32,64.")]
-Layers = Annotated[List, axis(help="Number of layers.")]
-Classes = Annotated[List, axis(help="Number of classes.")]
-Attention = Annotated[List, axis(help="eager, sdpa.")]
-Norm = Annotated[List, axis(help="group: group norm in place of batch norm.")]
-Trainable = Annotated[List, axis(help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")]
-
+ImageSize = Annotated[List, axis("--image-size", help="Pixels: 32,64.")]
+Impl = Annotated[List, axis("--impl", "-i", help="Implementations, files of one, patterns, or all.")]
+Layers = Annotated[List, axis("--layers", help="Number of layers.")]
+Classes = Annotated[List, axis("--classes", help="Number of classes.")]
+Precision = Annotated[List, axis("--precision", help="fp32, tf32, bf16, amp-bf16.")]
+Attention = Annotated[List, axis("--attention", help="eager, sdpa.")]
+Norm = Annotated[List, axis("--norm", help="group: group norm in place of batch norm.")]
+Trainable = Annotated[List, axis("--trainable", help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")]
 StepKind = Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")]
-Optimizer = Annotated[List, axis(help="sgd, adamw; for --step train.")]
+Optimizer = Annotated[List, axis("--optimizer", help="sgd, adamw; for --step train.")]
+AsJson = Annotated[bool, typer.Option("--json", help="A list of objects, and nothing else on stdout.")]
 
 
 def workloads(implementations: List = None, **axes: Any) -> dict[Workload, list[str]]:
