@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +34,7 @@ from dpbench.cli.workloads import (
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record
 from dpbench.runner import Event
+from dpbench.suite import Suite
 from dpbench.sweep import Started, asked, cells_of, resumed, sweep
 
 FAILURES = 3
@@ -96,19 +97,7 @@ def run(
         "seed": values(seed),
     }
     times = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout}
-    given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
-    if resume is not None and not given:
-        what, cells = resumed(resume)
-    elif resume is not None and suite is None and axes["model"] is None:
-        raise DpbenchError(
-            f"got --resume {resume} with other options; give --resume FILE alone, which goes on as it began, "
-            "or the whole command of that run together with it"
-        )
-    elif suite is None and axes["model"] is None:
-        raise DpbenchError("nothing to run: give a suite (dpbench run quickstart) or --model and --batch; see --help")
-    else:
-        what = asked(suite, axes, times)
-        cells = cells_of(what, select)
+    what, cells = chosen(suite, axes, times, select, resume)
     if dry_run:
         print_cells(cells)
         return
@@ -126,6 +115,24 @@ def run(
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
+
+
+def chosen(
+    suite: str | None, axes: dict[str, Any], times: dict[str, Any], select: str | None, resume: Path | None
+) -> tuple[Suite, list[Cell]]:
+    """The suite and the cells that the options ask for, or those of the file that is resumed."""
+    given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
+    if resume is not None and not given:
+        return resumed(resume)
+    if resume is not None and suite is None and axes["model"] is None:
+        raise DpbenchError(
+            f"got --resume {resume} with other options; give --resume FILE alone, which goes on as it began, "
+            "or the whole command of that run together with it"
+        )
+    if suite is None and axes["model"] is None:
+        raise DpbenchError("nothing to run: give a suite (dpbench run quickstart) or --model and --batch; see --help")
+    what = asked(suite, axes, times)
+    return what, cells_of(what, select)
 
 
 def follow(events: Iterable[Started | Event], shown: Watch) -> bool:
