@@ -156,4 +156,8 @@ class Clipping:
 
     def weighted_sums(self, stored: dict[str, Tensor]) -> dict[str, Tensor]:
         """``sum_i C_i g_i`` of stored per-sample gradients (module 5), each let go of as it is added up."""
-        return {name: weighted_sum(stored.pop(name), self.factor(name)) for name in list(stored)}
+        return {name: self.weighted_sum(name, stored.pop(name)) for name in list(stored)}
+
+    def weighted_sum(self, name: str, samples: Tensor) -> Tensor:
+        """``sum_i C_i g_i`` of one parameter's per-sample gradients, (B, ...)."""
+        return weighted_sum(samples, self.factor(name))

@@ -81,6 +81,7 @@ def as_object(p: Prediction) -> dict[str, Any]:
             "analytic": None if p.analytic is None else p.analytic.total(),
             "traced": p.trace.total,
             "by_module": {"analytic": dict(p.analytic or {}), "traced": dict(p.trace.flops)},
+            "others": dict(p.trace.others),
         }
         found["peak_bytes"] = {"traced": p.trace.peak, "in": p.trace.peak_in, "resident": p.trace.resident}
     return found

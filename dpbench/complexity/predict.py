@@ -10,8 +10,9 @@ from functools import partial
 from dpbench.built import clip_of
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
+from dpbench.complexity.meter import traced
 from dpbench.complexity.modules import is_readable, of_network
-from dpbench.complexity.trace import Trace, traced
+from dpbench.complexity.trace import Trace, extrapolated
 from dpbench.errors import Refused
 from dpbench.preparation import prepare
 from dpbench.records import Workload
@@ -64,13 +65,10 @@ def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace
     """
     if not load(name).MODULES.startswith("B x"):
         return _traced(name, faked or Faked(workload))
-    # It goes through the examples one by one: one and two of them tell what each costs.
+    # It goes through the examples one by one: one and two of them tell what each costs, and memory does not grow.
     one, two = (_traced(name, Faked(replace(workload, batch=n))) for n in (1, 2))
-    each = {module: two.flops[module] - one.flops[module] for module in two.flops}
-    flops = Counter({module: one.flops[module] + (workload.batch - 1) * each[module] for module in each})
-    some = one if workload.batch == 1 else two
-    more = (workload.batch - 1) * (two.resident - one.resident)
-    return Trace(flops, some.peak, some.peak_in, one.resident + more)
+    most = one if workload.batch == 1 else two
+    return replace(extrapolated(one, two, workload.batch), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
 
 
 def _traced(name: str, faked: Faked) -> Trace:
@@ -83,7 +81,7 @@ def _traced(name: str, faked: Faked) -> Trace:
             (training or step)(faked.batch)
             faked.model.zero_grad(set_to_none=True)
             resident = [*faked.tensors, *(training.state if training else [])]
-            return traced(partial(training or step, faked.batch), resident)
+            return traced(partial(training or step, faked.batch), resident, faked.model)
         finally:
             step.close()
             faked.model.zero_grad(set_to_none=True)

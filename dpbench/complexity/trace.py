@@ -1,142 +1,118 @@
-"""A trace: the operations and the memory of one step, by the module of the algorithm that they belong to."""
+"""A trace: the operations and the memory of one step. What peaks, layers and rooflines are read off. No torch."""
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from dpbench.clipping import Clipping
-from dpbench.complexity.flops import flops
-from dpbench.gradient import SampleGradient
-from dpbench.step import Training
-from dpbench.tape import Tape
-
-FORWARD, BACKWARD, NORM, INSTANTIATE, SUM, STORED, AGAIN = "1", "2a 2b", "3", "4", "2b", "5", "2a 2b again"
-UPDATE = "update"
 MODULES = {
-    FORWARD: "forward",
-    BACKWARD: "backward: output gradients and, where autograd forms them, parameter gradients",
-    NORM: "ghost norms",
-    INSTANTIATE: "per-sample gradients",
-    SUM: "clipped sum of what was kept",
-    STORED: "clipped sum of stored per-sample gradients",
-    AGAIN: "second backward, of the reweighted losses",
-    UPDATE: "noise, scaling and optimizer",
+    "1": "forward",
+    "2a": "output gradients",
+    "2b": "parameter gradients: autograd's, or the clipped sum of what was kept",
+    "3": "ghost norms",
+    "4": "per-sample gradients",
+    "5": "clipped sum of stored per-sample gradients",
+    "2a again": "output gradients in a second backward, of the reweighted losses",
+    "2b again": "parameter gradients there",
+    "update": "noise, scaling and optimizer",
 }
-"""The paper's modules (Bu et al. 2023, table 1) as far as a trace tells them apart."""
-
-_PLACES = (
-    (SampleGradient, "squared_ghost_norm", NORM),
-    (SampleGradient, "instantiate", INSTANTIATE),
-    (SampleGradient, "weighted_sum", SUM),
-    (Clipping, "weighted_sums", STORED),
-    (Tape, "reweighted", AGAIN),
-    (Training, "update", UPDATE),
-)
+"""The paper's modules (Bu et al. 2023, table 1), as a trace tells them apart."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``count`` calls of one operator on the same sizes, for one purpose; FLOPs and bytes are those of all of them."""
+
+    name: str
+    module: str
+    """One of ``MODULES``."""
+    parameter: str
+    """The parameter that is multiplied with, or whose gradient this is; empty for work between activations."""
+    within: str
+    """The model's part that it belongs to, as ``named_modules`` calls it; empty for the losses, or outside."""
+    dtype: str
+    count: int
+    flops: int
+    bytes: int
+    """Read and written, where nothing stays in a cache from one operator to the next."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """FLOPs by module, and bytes above what was there before: at the peak, and in which module that was."""
+    """What one step did."""
 
-    flops: Counter[str] = field(default_factory=Counter)
+    operations: tuple[Operation, ...] = ()
     peak: int = 0
-    peak_in: str = FORWARD
+    """Bytes of storages alive at once, above what was there before."""
+    peak_in: str = "1"
+    """The module in which that was."""
+    alive: dict[str, int] = field(default_factory=dict)
+    """Bytes alive at the peak by what made them: ``module of the algorithm: part of the model``."""
     resident: int = 0
     """Bytes that were there before: parameters, buffers, batch, the optimizer's state."""
 
     @property
     def total(self) -> int:
         """All FLOPs."""
-        return sum(self.flops.values())
+        return sum(o.flops for o in self.operations)
+
+    @property
+    def traffic(self) -> int:
+        """All bytes read and written."""
+        return sum(o.bytes for o in self.operations)
+
+    @property
+    def flops(self) -> Counter[str]:
+        """FLOPs of work with parameters by module; what activations do among themselves is in ``others``."""
+        return self.by(lambda o: o.module, (o for o in self.operations if o.parameter))
+
+    @property
+    def others(self) -> Counter[str]:
+        """FLOPs of products between activations by part of the model: attention."""
+        return self.by(lambda o: o.within, (o for o in self.operations if not o.parameter))
+
+    def by(self, key: Callable[[Operation], Any], operations: Iterable[Operation] | None = None) -> Counter[Any]:
+        """FLOPs by any property of operations."""
+        total: Counter[Any] = Counter()
+        for o in self.operations if operations is None else operations:
+            if o.flops:
+                total[key(o)] += o.flops
+        return total
 
 
-class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Follows every operator: its FLOPs, and the storages that are alive, whoever holds them."""
+def extrapolated(one: Trace, two: Trace, batch: int) -> Trace:
+    """The trace of ``batch`` examples from those of one and of two, along a line; a count below zero is none."""
 
-    def __init__(self, resident: Iterable[Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.trace = Trace()
-        self.modules: list[str] = []
-        self._live = 0
-        self._known: set[int] = set()
-        for tensor in resident:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in self._known:
-                self._known.add(storage._cdata)
-                self.trace.resident += storage.nbytes()
+    def line(a: int, b: int) -> int:
+        return max(0, a + (batch - 1) * (b - a))
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        out = func(*args, **kwargs)
-        module = self._module()
-        if count := flops(func, args, kwargs, out):
-            self.trace.flops[module] += count
-        for tensor in pytree.tree_leaves(out):
-            if isinstance(tensor, Tensor):
-                self._allocated(tensor, module)
-        return out
-
-    def _module(self) -> str:
-        if self.modules:
-            return self.modules[-1]
-        return FORWARD if torch._C._current_graph_task_id() == -1 else BACKWARD
-
-    def _allocated(self, tensor: Tensor, module: str) -> None:
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        if key in self._known:
-            return
-        size = storage.nbytes()
-        self._known.add(key)
-        self._live += size
-        if self._live > self.trace.peak:
-            self.trace.peak, self.trace.peak_in = self._live, module
-        weakref.finalize(storage, self._freed, key, size)
-
-    def _freed(self, key: int, size: int) -> None:
-        self._known.discard(key)
-        self._live -= size
+    first, second = _merged(one), _merged(two)
+    operations = []
+    for key in first | second:
+        a, b = first.get(key, replace(key, count=0)), second.get(key, replace(key, count=0))
+        count = line(a.count, b.count)
+        if count:
+            flops, bytes_ = line(a.flops, b.flops), line(a.bytes, b.bytes)
+            operations.append(replace(key, count=count, flops=flops, bytes=bytes_))
+    labels = one.alive | two.alive
+    return Trace(
+        operations=tuple(operations),
+        peak=line(one.peak, two.peak),
+        peak_in=two.peak_in,
+        alive={label: line(one.alive.get(label, 0), two.alive.get(label, 0)) for label in labels},
+        resident=line(one.resident, two.resident),
+    )
 
 
-def traced(step: Callable[[], object], resident: Iterable[Tensor]) -> Trace:
-    """The trace of one call; ``resident``: the tensors that are there before it."""
-    meter = Meter(resident)
-    with _labelled(meter.modules), meter:
-        step()
-    return meter.trace
-
-
-@contextmanager
-def _labelled(modules: list[str]) -> Iterator[None]:
-    """Let the methods that are modules of the algorithms say so."""
-    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in _PLACES]
-    for owner, name, module in _PLACES:
-        setattr(owner, name, _saying(getattr(owner, name), module, modules))
-    try:
-        yield
-    finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
-
-
-def _saying(method: Callable[..., Any], module: str, modules: list[str]) -> Callable[..., Any]:
-    @wraps(method)
-    def saying(*args: Any, **kwargs: Any) -> Any:
-        modules.append(module)
-        try:
-            return method(*args, **kwargs)
-        finally:
-            modules.pop()
-
-    return saying
+def _merged(trace: Trace) -> dict[Operation, Operation]:
+    """Operations added up over sizes, by what they are otherwise."""
+    found: dict[Operation, Operation] = {}
+    for o in trace.operations:
+        key = replace(o, count=0, flops=0, bytes=0)
+        so_far = found.get(key, key)
+        found[key] = replace(
+            key, count=so_far.count + o.count, flops=so_far.flops + o.flops, bytes=so_far.bytes + o.bytes
+        )
+    return found

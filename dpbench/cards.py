@@ -1,0 +1,101 @@
+"""Accelerator cards: their memory, and the speeds that their makers publish.
+
+The figures stand in ``devices.toml``, each with its source. This module knows nothing of torch, so that a bound
+can be given for a card that is not there.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from dpbench.errors import DpbenchError, unknown
+
+CONTEXT = 2**29
+"""Bytes that CUDA's context and the kernels that it loads take of a card's memory before any tensor does.
+
+An estimate, for it depends on the card and on the kernels in use: while all of them were loaded at the start torch
+took 0.76 GiB (pytorch/pytorch issue 34323, 2020), and since they are loaded when first called it takes less.
+"""
+
+FORMATS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32", "bf16": "bf16", "fp16": "fp16", "amp-bf16": "bf16"}
+"""The number format whose peak a precision can reach: autocast multiplies matrices in bfloat16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One kind of accelerator, with published peaks: what it can do at best, not what it does."""
+
+    name: str
+    memory: int
+    """Bytes that a program sees in total, its context included."""
+    bandwidth: float
+    """Of the card's memory, in bytes/s."""
+    launch: float
+    """Seconds between the starts of two short kernels that are launched back to back."""
+    peaks: Mapping[str, float] = field(hash=False)
+    """FLOP/s by number format, dense: fp32 without tensor cores, the shorter formats with them."""
+    torch_names: tuple[str, ...]
+    """Names that ``torch.cuda.get_device_name`` returns for it, or globs of them."""
+    source: str
+    """Where the peaks are published: address and title."""
+    notes: str = ""
+    """What was halved, estimated or not read again."""
+
+    @property
+    def capacity(self) -> int:
+        """What is left for tensors, in bytes: the memory less :data:`CONTEXT`."""
+        return self.memory - CONTEXT
+
+    def peak(self, precision: str) -> float:
+        """The most FLOP/s at that precision, in matrix products.
+
+        Raises:
+            DpbenchError: an unknown precision, or one that the card lacks.
+        """
+        if precision not in FORMATS:
+            raise unknown("precision", precision, FORMATS)
+        wanted = FORMATS[precision]
+        if wanted not in self.peaks:
+            has = ", ".join(p for p, f in FORMATS.items() if f in self.peaks)
+            others = ", ".join([c.name for c in cards().values() if wanted in c.peaks][:3])
+            raise DpbenchError(
+                f"{self.name} has no {precision}; it has {has}. "
+                f"Take one of these, or a card with {precision}, such as {others}."
+            )
+        return self.peaks[wanted]
+
+
+@cache
+def cards() -> dict[str, Card]:
+    """Every card, by name."""
+    rows = tomllib.loads(Path(__file__).with_name("devices.toml").read_text(encoding="utf-8"))["card"]
+    return {
+        row["name"]: Card(**row | {"peaks": MappingProxyType(row["peaks"]), "torch_names": tuple(row["torch_names"])})
+        for row in rows
+    }
+
+
+def card(name: str) -> Card:
+    """The card of that name, in upper or lower case.
+
+    Raises:
+        DpbenchError: there is none.
+    """
+    for known, found in cards().items():
+        if known.lower() == name.lower():
+            return found
+    raise unknown("card", name, cards())
+
+
+def of_device(torch_name: str) -> Card | None:
+    """The card that torch calls so, None if its peaks are not known."""
+    for found in cards().values():
+        if any(fnmatchcase(torch_name, pattern) for pattern in found.torch_names):
+            return found
+    return None
