@@ -24,6 +24,10 @@ class Facts:
     matrix: bool = True
     first: bool = False
     """Whether nothing before it needs a gradient: then there is no 2a."""
+    norm_flops: int | None = None
+    """Of module 3, where the kernel that is picked is not the formula's."""
+    instantiation_flops: int | None = None
+    """Of module 4, likewise."""
 
     @classmethod
     def vector(cls, *, batch: int, size: int, rule: str) -> Facts:

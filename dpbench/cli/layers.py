@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -18,18 +18,18 @@ from dpbench.cli.workloads import (
     Model,
     Norm,
     SeqLen,
+    SuiteName,
     Trainable,
     workloads,
 )
+from dpbench.complexity.modules import Layer
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import count
 
-if TYPE_CHECKING:
-    from dpbench.complexity.layers import Layer
-
 
 def layers(
-    model: Model,
+    suite: SuiteName = None,
+    model: Model = None,
     batch: Batch = None,
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
@@ -45,12 +45,12 @@ def layers(
     from dpbench.complexity.layers import layers as of
 
     asked = workloads(
-        ["nonprivate"], model=model, batch=batch or ["1"], seq_len=seq_len, image_size=image_size, layers=layers,
+        suite, ["nonprivate"], model=model, batch=batch or ["1"], seq_len=seq_len, image_size=image_size, layers=layers,
         classes=classes, attention=attention, norm=norm, trainable=trainable,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
     for workload in asked:
-        found = [layer for layer in of(Faked(workload)) if layer.facts.matrix]
+        found = [layer for layer in of(Faked(workload)) if layer.facts.matrix and not layer.frozen]
         everything += [{"model": workload.model, "batch": workload.batch, **as_object(layer)} for layer in found]
         if not as_json:
             typer.echo("\n".join([workload.label(), *lines(found)]) + "\n")

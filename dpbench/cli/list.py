@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
+from dpbench.cards import Card
 from dpbench.errors import DpbenchError, unknown
 from dpbench.reporting.columns import aligned
 
 
 def list_(
     what: Annotated[
-        str | None, typer.Argument(help="implementations, models, suites or devices; default: all.")
+        str | None, typer.Argument(help="implementations, models, suites, devices or cards; default: all.")
     ] = None,
 ) -> None:
-    """List the implementations, models, suites and devices that there are."""
+    """List the implementations, models, suites and devices that there are, and the cards that are known."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     for i, kind in enumerate([what] if what else KINDS):
@@ -60,9 +61,20 @@ def _devices() -> Mapping[str, str]:
     return found
 
 
+def _cards() -> Mapping[str, str]:
+    from dpbench.cards import cards
+
+    def text(c: Card) -> str:
+        peaks = ", ".join(f"{name} {peak / 1e12:.4g}" for name, peak in c.peaks.items())
+        return f"{c.memory / 2**30:.1f} GiB, {c.bandwidth / 1e9:.0f} GB/s, TFLOP/s: {peaks}"
+
+    return {name: text(c) for name, c in cards().items()}
+
+
 KINDS: dict[str, Callable[[], Mapping[str, str]]] = {
     "implementations": _implementations,
     "models": _models,
     "suites": _suites,
     "devices": _devices,
+    "cards": _cards,
 }

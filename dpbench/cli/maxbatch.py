@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from dpbench.cards import CONTEXT, card
 from dpbench.cli.workloads import (
     AsJson,
     Attention,
+    CardName,
     Classes,
     ImageSize,
     Impl,
@@ -19,8 +21,10 @@ from dpbench.cli.workloads import (
     Model,
     Norm,
     Optimizer,
+    Precision,
     SeqLen,
     StepKind,
+    SuiteName,
     Trainable,
     workloads,
 )
@@ -33,8 +37,10 @@ BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def maxbatch(
-    model: Model,
-    memory: Annotated[str, typer.Option(help="What fits the whole step: 40GB (1e9 bytes), 40GiB (2^30).")],
+    suite: SuiteName = None,
+    model: Model = None,
+    memory: Annotated[str | None, typer.Option(help="For the whole step: 40GB (1e9 bytes), 40GiB (2^30).")] = None,
+    card_name: CardName = None,
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
     impl: Impl = None,
@@ -42,21 +48,29 @@ def maxbatch(
     classes: Classes = None,
     attention: Attention = None,
     norm: Norm = None,
+    precision: Precision = None,
     trainable: Trainable = None,
     step: StepKind = None,
     optimizer: Optimizer = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the largest batch whose step fits into a memory, by tracing; nothing is run.
+    """Find the largest batch whose step fits into a memory or a card, by tracing; nothing is run.
 
-    What a card's driver and allocator take for themselves is not known here: leave it out of --memory.
+    Of a card, what its context takes is left out; of --memory, nothing is.
+
+    \b
+    Exit codes:
+      0  found; refusals are results
+      2  a mistake in what was asked
+      5  nothing selected
     """
     from dpbench.complexity.maxbatch import largest
 
-    capacity = capacity_of(memory)
+    capacity, said = capacity_asked(memory, card_name)
     asked = workloads(
-        impl, model=model, batch=["1"], seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
-        attention=attention, norm=norm, trainable=trainable, step=step, optimizer=optimizer,
+        suite, impl, model=model, batch=["1"] if suite is None else None, seq_len=seq_len, image_size=image_size,
+        layers=layers, classes=classes, attention=attention, norm=norm, precision=precision, trainable=trainable,
+        step=step, optimizer=optimizer,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
     for workload, names in asked.items():
@@ -75,9 +89,20 @@ def maxbatch(
         everything += found
         if not as_json:
             label = replace(workload, batch=1).label().replace(" B=1", "")
-            typer.echo("\n".join([f"{label} in {size(capacity)}", *lines(found)]) + "\n")
+            typer.echo("\n".join([f"{label} in {said}", *lines(found)]) + "\n")
     if as_json:
         typer.echo(json.dumps(everything, indent=1))
+
+
+def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]:
+    """Bytes for a step, and how they come about; raises DpbenchError unless one of both is given."""
+    if (memory is None) == (card_name is None):
+        raise DpbenchError("expected either --memory (40GB, 40GiB) or --card (see: dpbench list cards), and not both")
+    if card_name is None:
+        capacity = capacity_of(memory or "")
+        return capacity, size(capacity)
+    found = card(card_name)
+    return found.capacity, f"{size(found.capacity)} of an {found.name} ({size(CONTEXT)} are its context's)"
 
 
 def capacity_of(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dpbench.cli.values import List, models, values
+from dpbench.errors import DpbenchError
 from dpbench.records import Workload
 from dpbench.sweep import asked, cells_of
 
@@ -26,15 +27,23 @@ Norm = Annotated[List, axis("--norm", help="group: group norm in place of batch 
 Trainable = Annotated[List, axis("--trainable", help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")]
 StepKind = Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")]
 Optimizer = Annotated[List, axis("--optimizer", help="sgd, adamw; for --step train.")]
+SuiteName = Annotated[str | None, typer.Argument(metavar="[SUITE]", help="A suite; see: dpbench list suites.")]
+CardName = Annotated[str | None, typer.Option("--card", help="A card that need not be here; see: dpbench list cards.")]
 AsJson = Annotated[bool, typer.Option("--json", help="A list of objects, and nothing else on stdout.")]
 
 
-def workloads(implementations: List = None, **axes: Any) -> dict[Workload, list[str]]:
-    """Each workload with the implementations to look at, the baseline first."""
+def workloads(suite: str | None, implementations: List = None, **axes: Any) -> dict[Workload, list[str]]:
+    """Each workload of a suite, or of the options, with the implementations to look at, the baseline first.
+
+    Raises:
+        DpbenchError: neither is given.
+    """
     found = {name: models(given) if name == "model" else values(given) for name, given in axes.items()}
     found["trainable"] = axes.get("trainable") or None
     found["implementation"] = values(implementations)
+    if suite is None and found.get("model") is None:
+        raise DpbenchError("nothing to look at: give a suite (see: dpbench list suites) or --model")
     grouped: dict[Workload, list[str]] = {}
-    for cell in cells_of(asked(None, found, {})):
+    for cell in cells_of(asked(suite, found, {})):
         grouped.setdefault(cell.workload, []).append(cell.implementation)
     return grouped

@@ -19,6 +19,10 @@ from dpbench.errors import Refused
 from dpbench.records import Workload
 
 
+class ReadsValues(Refused):
+    """A model or an implementation needs the values of tensors, which a trace without memory does not have."""
+
+
 class Faked:
     """Use ``context`` around everything that is done with model, losses and batch.
 
@@ -45,12 +49,12 @@ class Faked:
 
     @contextmanager
     def context(self, what: str) -> Iterator[None]:
-        """The mode; raises Refused where ``what`` runs in it and reads values."""
+        """The mode; raises ReadsValues where ``what`` runs in it and does so."""
         try:
             with self.mode:
                 yield
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
-            raise Refused(
+            raise ReadsValues(
                 f"{what} reads values of tensors ({error.func}), which a trace without memory does not have. "
                 "Measure it instead: dpbench run."
             ) from error

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
 from dpbench.batch import varied
 from dpbench.complexity.faked import Faked
-from dpbench.facts import Facts
+from dpbench.complexity.frozen import FrozenUses
+from dpbench.complexity.modules import Layer
 from dpbench.heard import MORE
 from dpbench.parameters import trainable
 from dpbench.probe import probe
@@ -16,17 +15,8 @@ from dpbench.recorder import Recorder
 from dpbench.tape import Tape
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One use of one parameter; it is one of ``uses`` of that parameter."""
-
-    name: str
-    facts: Facts
-    uses: int
-
-
 def layers(faked: Faked) -> list[Layer]:
-    """All uses of trainable parameters in a forward of ``faked``.
+    """All uses of trainable parameters in a forward of ``faked``, then those of frozen weights.
 
     Raises:
         Refused: as a step would.
@@ -36,10 +26,12 @@ def layers(faked: Faked) -> list[Layer]:
         plan = probe(faked.model, faked.losses, faked.batch, parameters, varied(faked.batch, MORE + 1))
         tape = Tape(parameters)
         recorder = Recorder(tape, plan, faked.workload.batch, attached=False)
-        with recorder:
+        frozen = FrozenUses(faked.model, faked.workload.batch)
+        with frozen, recorder:
             losses = faked.losses(faked.model, faked.batch)
         recorder.finish(losses)
         found = list(tape.uses())
         tape.close()
     names = [name for name, _ in found]
-    return [Layer(name, facts, names.count(name)) for name, facts in found]
+    trained = [Layer(name, facts, names.count(name), parameters[name].numel()) for name, facts in found]
+    return [*trained, *frozen.layers]

@@ -1,4 +1,4 @@
-"""Analytic costs: an implementation's modules, summed over the uses of weights.
+"""Analytic FLOPs: an implementation's modules, summed over the uses of weights.
 
 For ``s = a W`` with a (B, T, d), W (d, p): modules 1, 2a, 2b and 4 take 2BTpd, module 5 2Bpd, module 3
 2BT^2(p + g d) for g groups, nothing but elementwise work at T = 1. A first layer has no 2a, and an
@@ -10,12 +10,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from dpbench.errors import DpbenchError
-from dpbench.facts import Facts
+from dpbench.facts import Facts, added
 
 KNOWN = ("1", "2a", "2b", "3", "4", "5")
+PRODUCTS = ("linear", "convolution")
+"""Rules of functions that multiply with the parameter; the others add, scale or look up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One use of one parameter; it is one of ``uses`` of that parameter, which has ``size`` elements.
+
+    A ``frozen`` one costs modules 1 and 2a alone, and a first one of these no 2a.
+    """
+
+    name: str
+    facts: Facts
+    uses: int = 1
+    size: int = 0
+    frozen: bool = False
+
+    @property
+    def product(self) -> int:
+        """FLOPs of one product with the parameter."""
+        return self.facts.product_flops if self.facts.rule in PRODUCTS else 0
 
 
 def is_readable(modules: str) -> bool:
@@ -29,7 +51,8 @@ def is_readable(modules: str) -> bool:
 def parts(modules: str, *, ghost: bool) -> list[str]:
     """The modules of one layer: ``1 2a (3 2b or 4 5)`` is 1 2a 3 2b where the norm is a ghost norm, else 1 2a 4 5.
 
-    ``B x (...)`` goes through the same for every example. Raises DpbenchError for anything else.
+    ``B x (...)`` goes through the same for every example. What comes after a second 2a is done ``again``.
+    Raises DpbenchError for anything else.
     """
     text = re.sub(r"\(([^()]*) or ([^()]*)\)", lambda m: m[1 if ghost else 2], modules)
     text = re.sub(r"^B x \(([^()]*)\)$", r"\1", text.strip())
@@ -39,49 +62,100 @@ def parts(modules: str, *, ghost: bool) -> list[str]:
             f"cannot read the modules {modules!r}; expected numbers of modules ({', '.join(KNOWN)}), with a choice "
             "between ghost norms and instantiation written as (3 or 4)"
         )
+    return [f"{m} again" if found[: i + 1].count("2a") > 1 else m for i, m in enumerate(found)]
+
+
+def decided(modules: str, layers: Sequence[Layer]) -> list[str]:
+    """The modules that one parameter goes through, given all its uses."""
+    if layers[0].frozen:
+        return [m for m in parts(modules, ghost=False) if m in ("1", "2a", "2a again")]
+    whole = added([layer.facts for layer in layers], ghostable=layers[0].facts.matrix)
+    return parts(modules, ghost=whole.ghost_needs_less_space if " or " in modules else whole.matrix)
+
+
+def is_booked(used: Sequence[str], i: int) -> bool:
+    """Whether the 2b at ``i`` is a clipped sum of kept output gradients, rather than autograd's."""
+    return used[i] == "2b" and bool({"3", "4"} & set(used[:i]))
+
+
+def of_parameter(layers: Sequence[Layer], modules: str, *, kernels: bool = False) -> Counter[str]:
+    """FLOPs by module for one parameter and all its uses.
+
+    ``kernels``: of the kernels that its rule picks (one Gram over the uses of a shared weight, one over the
+    pixels of a convolution), rather than the paper's formulas.
+    """
+    costs: Counter[str] = Counter()
+    used = decided(modules, layers)
+    matrix, stored = layers[0].facts.matrix, 2 * layers[0].facts.B * layers[0].size
+    for i, module in enumerate(used):
+        if module in ("2a", "2a again"):
+            costs[module] += sum(layer.product for layer in layers if not layer.facts.first)
+        elif module == "5" or (is_booked(used, i) and not matrix):
+            # What is no matrix was instantiated for its norm, and is added up from there.
+            costs[module] += stored
+        elif module == "3" and matrix and not (kernels and _is_joined_by_instantiating(layers)):
+            costs[module] += _ghost(layers) if kernels else sum(_paper_ghost(layer.facts) for layer in layers)
+        elif module in ("3", "4"):
+            costs["4"] += sum(_instantiation(layer) if kernels else layer.product for layer in layers)
+        else:
+            costs[module] += sum(layer.product for layer in layers)
+    return +costs
+
+
+def _paper_ghost(facts: Facts) -> int:
+    return facts.ghost_flops if facts.rule in PRODUCTS else 0
+
+
+def _is_joined_by_instantiating(layers: Sequence[Layer]) -> bool:
+    """Whether there is no norm over several uses without the per-sample gradients."""
+    return len(layers) > 1 and any(layer.facts.rule == "convolution" for layer in layers)
+
+
+def _instantiation(layer: Layer) -> int:
+    picked = layer.facts.instantiation_flops
+    return layer.product if picked is None else picked
+
+
+def _ghost(layers: Sequence[Layer]) -> int:
+    """The norm's kernels: uses of one weight are concatenated along T, and meet its lookups in one product more."""
+    products = [layer.facts for layer in layers if layer.facts.rule in PRODUCTS]
+    lookups = [layer.facts for layer in layers if layer.facts.rule not in PRODUCTS]
+    if not products:
+        return 0
+    whole = added(products, ghostable=True)
+    own = whole.ghost_flops if whole.norm_flops is None else whole.norm_flops
+    return own + 2 * whole.B * whole.T * sum(f.T for f in lookups) * (lookups[0].p if lookups else 0)
+
+
+def by_parameter(layers: Iterable[Layer]) -> dict[str, list[Layer]]:
+    """Uses by parameter, in the order of the forward."""
+    found: dict[str, list[Layer]] = {}
+    for layer in layers:
+        found.setdefault(layer.name, []).append(layer)
     return found
 
 
-def of_layer(facts: Facts, modules: str) -> Counter[str]:
-    """FLOPs of one use of a weight by module."""
-    used = parts(modules, ghost=facts.ghost_needs_less_space if " or " in modules else facts.matrix)
-    costs: Counter[str] = Counter()
-    if not facts.matrix:
-        # Elementwise but for the clipped sum of what was kept, a product of (B,) and (B, size).
-        for i, module in enumerate(used):
-            if module == "5" or (module == "2b" and _is_booked(used[:i])):
-                costs[module] += 2 * facts.B * facts.d * facts.p
-        return costs
-    if facts.rule == "embedding":
-        # Rows are looked up and added, not multiplied; only stored (B, V, d) gradients are.
-        return Counter({"5": 2 * facts.B * facts.p * facts.d} if "5" in used else {})
-    whole = facts.product_flops
-    each = {
-        "1": whole,
-        "2a": 0 if facts.first else whole,
-        "2b": whole,
-        "3": facts.ghost_flops,
-        "4": whole,
-        "5": 2 * facts.B * facts.p * facts.d,
-    }
-    for module in used:
-        costs[module] += each[module]
-    return costs
-
-
-def _is_booked(before: list[str]) -> bool:
-    """Whether a 2b after these modules is from kept output gradients, rather than autograd's."""
-    return before[-1:] != ["2a"] and ("3" in before or "4" in before)
-
-
-def of_network(uses: Iterable[tuple[str, Facts]], modules: str) -> Counter[str]:
-    """FLOPs over all uses by module; what is stored for a parameter is stored, and added up, once."""
+def of_network(layers: Iterable[Layer], modules: str) -> Counter[str]:
+    """FLOPs over all uses by module, by the paper's formulas."""
     total: Counter[str] = Counter()
-    seen: set[str] = set()
-    for name, facts in uses:
-        costs = of_layer(facts, modules)
-        if name in seen:
-            del costs["5"]
-        seen.add(name)
-        total += costs
+    for (module, _), flops in of_formula(layers, modules).items():
+        total[module] += flops
+    return total
+
+
+def of_formula(layers: Iterable[Layer], modules: str) -> Counter[tuple[str, str]]:
+    """FLOPs by module and parameter, by the paper's formulas."""
+    return _by_module(layers, modules, kernels=False)
+
+
+def of_kernels(layers: Iterable[Layer], modules: str) -> Counter[tuple[str, str]]:
+    """FLOPs by module and parameter, of the kernels that the rules pick: what a trace is to find."""
+    return _by_module(layers, modules, kernels=True)
+
+
+def _by_module(layers: Iterable[Layer], modules: str, *, kernels: bool) -> Counter[tuple[str, str]]:
+    total: Counter[tuple[str, str]] = Counter()
+    for name, uses in by_parameter(layers).items():
+        for module, flops in of_parameter(uses, modules, kernels=kernels).items():
+            total[module, name] += flops
     return total

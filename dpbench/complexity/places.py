@@ -3,7 +3,7 @@
 Forwards, an operator belongs to the part of the model that is running and to the parameter among its
 operands. Backwards, to what the operator did whose node of the graph is running: their sequence
 numbers agree. A product of a backward that reads the weight gives the output gradient (2a); one that
-does not, the parameter's (2b), or one for each example (4). What the tape does says so itself.
+does not, the parameter's (2b), or under vmap one for each example (4). What the tape does says so itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch._functorch import apis
 
 from dpbench.clipping import Clipping
 from dpbench.gradient import SampleGradient
@@ -48,50 +49,62 @@ METHODS: tuple[tuple[type, str, str], ...] = (
 """What is a module of the algorithms by itself. The parameter is the object's name, or the first argument."""
 
 
+class Node(NamedTuple):
+    """What an operator forwards was, for its node backwards."""
+
+    parameter: str = ""
+    within: str = ""
+    derives: bool = False
+    """Whether it was of weights alone: all that comes of it backwards are parameters' gradients."""
+    multiplies: bool = False
+
+
 class Places:
     """Follows one step, between ``watched``."""
 
     def __init__(self, parameters: Mapping[str, Tensor], modules: Mapping[int, str]) -> None:
-        self._sizes = {name: (p.numel(), p.ndim) for name, p in parameters.items()}
+        self._sizes = {name: p.numel() for name, p in parameters.items()}
         self._weights = {p.untyped_storage()._cdata: name for name, p in parameters.items()}
         self._modules = modules
         self._running: list[str] = []
         self._methods: list[tuple[str, str]] = []
-        self._nodes: dict[int, tuple[str, str]] = {}
+        self._nodes: dict[int, Node] = {}
         self._again = False
+        self._vmapped = 0
 
     def of(self, given: Sequence[Tensor], made: Sequence[Tensor], flops: int) -> Place:
         """The place of one operator."""
-        weights = [self._weights.get(t.untyped_storage()._cdata) for t in given]
         if self._methods:
             module, parameter = self._methods[-1]
             return Place(module, parameter, parameter.rpartition(".")[0])
-        if self._running or torch._C._current_graph_task_id() == -1:
+        weights = [self._weights.get(t.untyped_storage()._cdata) for t in given]
+        # A checkpoint runs its forward again inside the backward, where gradients are off otherwise.
+        recomputes = self._running or (torch.is_grad_enabled() and not self._vmapped)
+        if torch._C._current_graph_task_id() == -1 or recomputes:
             return self._forwards(weights, made, flops)
-        return self._backwards(weights, made, flops)
+        return self._backwards(weights, flops)
 
     def _forwards(self, weights: Sequence[str | None], made: Sequence[Tensor], flops: int) -> Place:
         # A linear layer reads a weight and a bias; what is multiplied with is the larger one.
         parameter = max((w for w in weights if w is not None), key=lambda name: self._sizes[name], default="")
         within = self._running[-1] if self._running else ""
-        if weights and None not in weights:
-            # Of weights alone: cast, transposed, standardised. It is the weight from there on.
+        derives = bool(weights) and None not in weights
+        if derives:
+            # Cast, transposed, standardised: it is the weight from there on.
             for tensor in made:
                 self._weights.setdefault(tensor.untyped_storage()._cdata, parameter)
-        node = torch._C._autograd._get_sequence_nr() - 1
-        if flops or node not in self._nodes:
-            self._nodes[node] = (parameter, within)
+        # The node was made just before. What has none comes after another's, which is not to be overwritten.
+        number = torch._C._autograd._get_sequence_nr() - 1
+        if not self._nodes.get(number, Node()).multiplies and (flops or number not in self._nodes):
+            self._nodes[number] = Node(parameter, within, derives, flops > 0)
         return Place("1", parameter, within)
 
-    def _backwards(self, weights: Sequence[str | None], made: Sequence[Tensor], flops: int) -> Place:
+    def _backwards(self, weights: Sequence[str | None], flops: int) -> Place:
         current = torch._C._current_autograd_node()
-        parameter, within = self._nodes.get(current._sequence_nr(), ("", "")) if current else ("", "")
-        module = "2a"
-        if flops and parameter and all(w is None for w in weights):
-            numel, ndim = self._sizes.get(parameter, (0, 0))
-            each = not self._again and (made[0].numel() > numel or made[0].ndim > ndim)
-            module = "4" if each else "2b"
-        return Place(f"{module} again" if self._again else module, parameter, within)
+        node = self._nodes.get(current._sequence_nr(), Node()) if current else Node()
+        of_parameter = node.derives or all(w is None for w in weights)
+        module = ("4" if self._vmapped else "2b") if flops and node.parameter and of_parameter else "2a"
+        return Place(f"{module} again" if self._again else module, node.parameter, node.within)
 
     def forget(self, storage: int) -> None:
         """A storage is gone; its address may be another's."""
@@ -100,7 +113,8 @@ class Places:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Let parts of the model, and methods that are modules of the algorithms, say when they run."""
-        changed: list[tuple[type, str, Callable[..., Any]]] = [
+        changed: list[tuple[Any, str, Callable[..., Any]]] = [
+            (apis, "vmap_impl", self._mapped(apis.vmap_impl)),  # type: ignore[attr-defined]
             (nn.Module, "__call__", self._part(nn.Module.__call__)),
             (Tape, "reweighted", self._second(Tape.reweighted)),
             *((owner, name, self._method(getattr(owner, name), module)) for owner, name, module in METHODS),
@@ -124,6 +138,17 @@ class Places:
                 self._running.pop()
 
         return running
+
+    def _mapped(self, vmap: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(vmap)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            self._vmapped += 1
+            try:
+                return vmap(*args, **kwargs)
+            finally:
+                self._vmapped -= 1
+
+        return mapped
 
     def _second(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)

@@ -4,64 +4,88 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from dpbench.built import clip_of
-from dpbench.complexity.faked import Faked
+from dpbench.cards import Card
+from dpbench.complexity import modules, space
+from dpbench.complexity.faked import Faked, ReadsValues
 from dpbench.complexity.layers import layers
 from dpbench.complexity.meter import traced
-from dpbench.complexity.modules import is_readable, of_network
+from dpbench.complexity.prediction import Prediction
+from dpbench.complexity.real import Real
+from dpbench.complexity.roofline import seconds
 from dpbench.complexity.trace import Trace, extrapolated
-from dpbench.errors import Refused
+from dpbench.errors import Refused, unknown
 from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.registry import load
 from dpbench.step import Training
 
+ON = {"trace": "tensors of shapes without memory", "real": "real tensors of small batches on this CPU"}
+"""What an implementation can be traced on."""
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The costs of one step. ``trace`` is None where the implementation refuses, for ``reason``."""
-
-    implementation: str
-    workload: Workload
-    parameters: int
-    trainable: int
-    analytic: Counter[str] | None
-    """FLOPs of products with weights by module, by the paper's formulas; None where it declares no modules."""
-    trace: Trace | None
-    reason: str = ""
-
-    @property
-    def other(self) -> int:
-        """FLOPs that the modules do not count: attention's products, other kernels than the paper's."""
-        return 0 if self.trace is None or self.analytic is None else self.trace.total - self.analytic.total()
+SMALL = 2, 3
+"""The batches of real tensors that larger ones are extrapolated from; one example alone may take another path."""
 
 
-def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Prediction]:
+def predict(
+    workload: Workload, implementations: Sequence[str], card: Card | None = None, on: str = "trace"
+) -> Iterator[Prediction]:
     """One prediction for each implementation, as they come.
 
+    ``card``: what to give times for. ``on``: ``trace``, or ``real`` (small batches of real tensors), which is taken
+    for an implementation that reads values, too.
+
     Raises:
-        DpbenchError: for an unknown model, implementation or option.
+        DpbenchError: for an unknown model, implementation or option, or a precision that the card lacks.
     """
+    if on not in ON:
+        raise unknown("way of tracing", on, ON)
+    if card is not None:
+        card.peak(workload.precision)
     whole = Faked(workload)
-    uses = [(layer.name, layer.facts) for layer in layers(whole)]
+    uses = layers(whole)
     for name in implementations:
-        modules = load(name).MODULES
-        analytic = of_network(uses, modules) if is_readable(modules) else None
+        declared = load(name).MODULES
+        readable = modules.is_readable(declared)
+        found = Prediction(
+            name,
+            workload,
+            whole.parameters,
+            whole.trainable,
+            declared,
+            modules.of_network(uses, declared) if readable else None,
+            modules.of_kernels(uses, declared) if readable else Counter(),
+            modules.of_formula(uses, declared) if readable else Counter(),
+            space.of_network(uses, declared, workload.precision) if readable else None,
+            None,
+            on,
+        )
         try:
-            trace, reason = trace_of(name, workload, whole), ""
+            trace, how = _either(name, workload, whole, on)
         except Refused as error:
-            trace, reason = None, str(error)
-        yield Prediction(name, workload, whole.parameters, whole.trainable, analytic, trace, reason)
+            yield replace(found, reason=str(error))
+            continue
+        time = None if card is None else seconds(trace, card, workload.precision)
+        yield replace(found, trace=trace, on=how, seconds=time)
+
+
+def _either(name: str, workload: Workload, whole: Faked, on: str) -> tuple[Trace, str]:
+    if on == "trace":
+        try:
+            return trace_of(name, workload, whole), on
+        except ReadsValues:
+            pass
+    return _on_real(name, workload, whole.parameters), "real"
 
 
 def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace:
     """The trace of one step of ``name``; ``faked``: the workload, where it is there already.
 
     Raises:
-        Refused: as the implementation does.
+        Refused: as the implementation does; ReadsValues where there is no trace without values.
     """
     if not load(name).MODULES.startswith("B x"):
         return _traced(name, faked or Faked(workload))
@@ -71,17 +95,26 @@ def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace
     return replace(extrapolated(one, two, workload.batch), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
 
 
-def _traced(name: str, faked: Faked) -> Trace:
-    workload = faked.workload
-    with faked.context(name):
-        step = prepare(name, faked.model, faked.losses, clip_of(workload))
-        training = None if workload.step == "gradient" else Training(faked.model, step, workload.optimizer)
+def _on_real(name: str, workload: Workload, parameters: int) -> Trace:
+    """The trace of small batches of real tensors, extrapolated along a line."""
+    small = replace(workload, device="cpu", precision="fp32" if workload.precision == "tf32" else workload.precision)
+    if workload.batch in (1, *SMALL):
+        return _traced(name, Real(small, parameters))
+    first, second = (_traced(name, Real(replace(small, batch=n), parameters)) for n in SMALL)
+    return extrapolated(first, second, workload.batch, start=SMALL[0])
+
+
+def _traced(name: str, task: Faked | Real) -> Trace:
+    workload = task.workload
+    with task.context(name):
+        step = prepare(name, task.model, task.losses, clip_of(workload))
+        training = None if workload.step == "gradient" else Training(task.model, step, workload.optimizer)
         try:
             # The first step makes plan and optimizer state; what is traced is one like all that follow.
-            (training or step)(faked.batch)
-            faked.model.zero_grad(set_to_none=True)
-            resident = [*faked.tensors, *(training.state if training else [])]
-            return traced(partial(training or step, faked.batch), resident, faked.model)
+            (training or step)(task.batch)
+            task.model.zero_grad(set_to_none=True)
+            resident = [*task.tensors, *(training.state if training else [])]
+            return traced(partial(training or step, task.batch), resident, task.model)
         finally:
             step.close()
-            faked.model.zero_grad(set_to_none=True)
+            task.model.zero_grad(set_to_none=True)

@@ -82,11 +82,11 @@ class Trace:
         return total
 
 
-def extrapolated(one: Trace, two: Trace, batch: int) -> Trace:
-    """The trace of ``batch`` examples from those of one and of two, along a line; a count below zero is none."""
+def extrapolated(one: Trace, two: Trace, batch: int, start: int = 1) -> Trace:
+    """The trace of ``batch`` examples from those of ``start`` and of one more, along a line; nothing is below zero."""
 
     def line(a: int, b: int) -> int:
-        return max(0, a + (batch - 1) * (b - a))
+        return max(0, a + (batch - start) * (b - a))
 
     first, second = _merged(one), _merged(two)
     operations = []

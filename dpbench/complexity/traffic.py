@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
-
-aten = torch.ops.aten
 
 NEW = ("empty", "new_empty", "resize_")
 """Operators, by the start of their names, that leave memory as it is."""
 
-OVERWRITTEN = ("copy_", "zero_", "fill_", "normal_", "uniform_", "bernoulli_", "random_")
-"""In-place operators that do not read what they write to."""
+LIKE = re.compile(r"^new_|_like$")
+"""Operators that take from their first tensor no more than its shape."""
+
+OVERWRITING = re.compile(
+    r"^(_foreach_)?(copy|zero|fill|normal|uniform|bernoulli|random|exponential|\w+_normal|cauchy|geometric)_$"
+)
+"""Operators that do not read what they write to."""
 
 ROWS = ("embedding", "index_select", "index", "gather", "_unsafe_index")
 """Operators that read of their first tensor what they give out, and no more."""
-
-ADDED = ("index_add", "index_add_", "scatter_add_", "index_put_", "_index_put_impl_", "scatter_")
-"""Operators that read and write of their first tensor as much as their last one holds."""
 
 
 def traffic(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int:
@@ -35,20 +35,77 @@ def traffic(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: 
     fresh = [t for t in made if t.untyped_storage()._cdata not in storages]
     if not fresh and not function._schema.is_mutable:
         return 0
+    if name in PARTLY and not (fresh and name.endswith("_")):
+        return PARTLY[name](args, fresh)
     if name in ROWS:
-        return sum(map(touched, given[1:])) + 2 * sum(map(touched, fresh))
-    if name in ADDED and not fresh:
-        return sum(map(touched, given[1:])) + 2 * touched(given[-1])
+        return _bytes(given[1:]) + 2 * _bytes(fresh)
     written = _written(function, args, kwargs)
-    unread = {id(t) for t in written} if name in OVERWRITTEN else set()
+    unread = {id(t) for t in written} if OVERWRITING.search(name) else {id(t) for t in _tensors(kwargs.get("out"))}
+    if LIKE.search(name):
+        unread.add(id(given[0]))
     read = {id(t): t for t in given if id(t) not in unread}
-    return sum(map(touched, [*read.values(), *written, *fresh]))
+    return _bytes([*read.values(), *written, *fresh])
+
+
+def _places(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
+    """``index_add_``, ``scatter_``: what is added is read, and its places in the table are read and written."""
+    table, _, index, *source = args
+    added = source[0] if source and isinstance(source[0], Tensor) else index
+    return int(_bytes(_tensors((index, source))) + 2 * added.numel() * table.element_size())
+
+
+def _rows(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
+    """``index_fill_``, ``index_copy_``: rows are written."""
+    table, dim, index, *source = args
+    rows = index.numel() * table.numel() // max(table.shape[dim], 1)
+    return int(_bytes(_tensors((index, source))) + rows * table.element_size())
+
+
+def _put(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
+    """``index_put_``: the places that are picked are written, and read where they are added to."""
+    table, indices, values, *accumulate = args
+    picked = [i for i in indices if i is not None]
+    rest = prod(n for n, i in zip(table.shape, [*indices, *[None] * table.ndim], strict=False) if i is None)
+    places = max((i.numel() for i in picked), default=1) * rest * table.element_size()
+    return int(_bytes([*picked, values]) + places * (2 if any(accumulate) else 1))
+
+
+def _picked(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
+    """``nll_loss_forward``: one class of each row is read."""
+    scores, target, *_ = args
+    return int(target.numel() * scores.element_size() + _bytes([target, *fresh]))
+
+
+def _spread(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
+    """``nll_loss_backward``: the scores give no more than their shape."""
+    ds, _, target, *_ = args
+    return _bytes([ds, target, *fresh])
+
+
+PARTLY: Mapping[str, Callable[[Sequence[Any], Sequence[Tensor]], int]] = {
+    "index_add_": _places,
+    "scatter_": _places,
+    "scatter_add_": _places,
+    "index_fill_": _rows,
+    "index_copy_": _rows,
+    "index_put_": _put,
+    "_index_put_impl_": _put,
+    "nll_loss_forward": _picked,
+    "nll_loss2d_forward": _picked,
+    "nll_loss_backward": _spread,
+    "nll_loss2d_backward": _spread,
+}
+"""Operators that touch a part of what they are given."""
 
 
 def touched(tensor: Tensor) -> int:
     """Bytes of the distinct elements of a tensor: an expanded axis is read once."""
     sizes = [n for n, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0]
     return prod(sizes) * tensor.element_size() if tensor.numel() else 0
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(map(touched, tensors))
 
 
 def _tensors(tree: Any) -> list[Tensor]:

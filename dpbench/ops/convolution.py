@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any, ClassVar
@@ -50,9 +51,15 @@ class Convolution(Use):
 
     def facts(self, ds: Tensor) -> Facts:
         """T is the number of output positions."""
-        p = self.parameter.shape[0]
-        T, d = prod(ds.shape[2:]), prod(self.parameter.shape[1:])
-        return Facts(rule="convolution", B=ds.shape[0], T=T, d=d, p=p, groups=self.groups)
+        p, channels = self.parameter.shape[:2]
+        B, T, d = ds.shape[0], prod(ds.shape[2:]), prod(self.parameter.shape[1:])
+        facts = Facts(rule="convolution", B=B, T=T, d=d, p=p, groups=self.groups)
+        if T == 1:
+            return replace(facts, instantiation_flops=0)
+        pixels = self._pixels_of_gram(T)
+        if pixels is None:
+            return facts
+        return replace(facts, norm_flops=2 * B * (pixels**2 * self.groups * channels + T**2 * p))
 
     def _padded(self, dtype: torch.dtype) -> Tensor:
         x = self._x.get().to(dtype)
@@ -109,16 +116,21 @@ class Convolution(Use):
 
     def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Squared norms from Grams over the output positions, the first by the cheaper of two ways."""
-        T, channels, taps = prod(ds.shape[2:]), self.parameter.shape[1], prod(self.parameter.shape[2:])
-        pixels = prod(n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
-        by_pixels = pixels**2 * channels + MOVE * (pixels**2 + T**2 * taps)
-        by_unfolding = T**2 * channels * taps + MOVE * T * channels * taps
-        if T > 1 and by_pixels < by_unfolding:
+        T = prod(ds.shape[2:])
+        if pixels := self._pixels_of_gram(T):
             return self._norm_by_pixels(ds, pixels)
         a, ds = self.unfolded(ds)
         step = max(1, CACHE // T**2)
         blocks = [squared_gram_norm(a[i : i + step].mT, ds[i : i + step].mT) for i in range(0, len(a), step)]
         return torch.cat(blocks).reshape(-1, self.groups).sum(1)
+
+    def _pixels_of_gram(self, T: int) -> int | None:
+        """The number of padded pixels, where one Gram of them is cheaper than one of T unfolded patches."""
+        channels, taps = self.parameter.shape[1], prod(self.parameter.shape[2:])
+        pixels = prod(n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
+        by_pixels = pixels**2 * channels + MOVE * (pixels**2 + T**2 * taps)
+        by_unfolding = T**2 * channels * taps + MOVE * T * channels * taps
+        return pixels if T > 1 and by_pixels < by_unfolding else None
 
     def _norm_by_pixels(self, ds: Tensor, pixels: int) -> Tensor:
         """One Gram of the pixels; the patches' Gram is the sum of its blocks shifted by each offset.

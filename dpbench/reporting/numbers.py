@@ -41,6 +41,14 @@ def size(value: float) -> str:
     return f"{value:g} B"
 
 
+def duration(seconds: float) -> str:
+    """A time: ``12.3 ms``, ``4.56 s``, ``1.20 h``."""
+    for scale, unit in ((3600.0, "h"), (1.0, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{significant(seconds / scale)} {unit}"
+    return f"{significant(seconds * 1e6)} us"
+
+
 def ratio(value: float, low: float | None = None, high: float | None = None) -> str:
     """A ratio, with its interval if there is one: ``0.97 (0.96-0.98)``."""
     text = f"{value:.2f}" if value >= 0.1 else significant(value, 2)

@@ -66,20 +66,20 @@ def test_fake_and_real_tensors_give_the_same_trace(kind, name):
 @pytest.mark.parametrize("name", available())
 def test_on_linear_layers_modules_are_the_trace_to_the_last_flop(name):
     trace, uses = of_fake(name, MLP)
-    assert sum(of_network([(u.name, u.facts) for u in uses], load(name).MODULES).values()) == trace.total
+    assert of_network(uses, load(name).MODULES).total() == trace.total
 
 
 @pytest.mark.parametrize("name", available())
 def test_on_convolutions_too(name):
     trace, uses = of_fake(name, CNN)
-    assert sum(of_network([(u.name, u.facts) for u in uses], load(name).MODULES).values()) == trace.total
+    assert of_network(uses, load(name).MODULES).total() == trace.total
 
 
 @pytest.mark.parametrize("name", available())
 def test_on_a_transformer_the_rest_is_attention(name):
     trace, uses = of_fake(name, TRANSFORMER)
     modules = load(name).MODULES
-    rest = trace.total - sum(of_network([(u.name, u.facts) for u in uses], modules).values())
+    rest = trace.total - of_network(uses, modules).total()
     blocks, width = 2, 64
     products = blocks * 2 * (2 * 4 * 16 * 16 * width)
     backwards = 2 if modules.count("2a") == 2 else 1
