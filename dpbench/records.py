@@ -46,6 +46,8 @@ class Workload:
     """``family:name(option=value,...)``, for example ``transformers:gpt2(tie_word_embeddings=false)``."""
     batch: int
     """B, the physical batch size, in examples."""
+    logical_batch: int | None = None
+    """Examples of one step: as many physical batches as that needs, the last one smaller; None: one of them."""
     seq_len: int | None = None
     """T for text, in tokens."""
     image_size: int | None = None

@@ -72,6 +72,7 @@ COLUMNS = {
     "implementation": "name of the implementation",
     "model": "family:name(options)",
     "batch": "B, physical batch size, examples",
+    "logical_batch": "examples of one step, as several physical batches; empty: one physical batch",
     "seq_len": "T, tokens; empty: the model's own",
     "image_size": "height and width, pixels; empty: the model's own",
     "layers": "number of layers; empty: the model's own",
@@ -99,7 +100,7 @@ COLUMNS = {
     "seconds": "s per step: median of the rounds' medians",
     "seconds_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
     "seconds_high": f"upper end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
-    "examples_per_s": "B / seconds",
+    "examples_per_s": "examples of one step / seconds",
     "tokens_per_s": "examples_per_s x tokens; empty for models without tokens",
     "speed_relative": "throughput / throughput of the baseline: geometric mean of the rounds' ratios",
     "speed_relative_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
@@ -163,7 +164,7 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
     seconds = stats.typical(metric.samples) if metric else None
     if metric is None or seconds is None:
         return figures
-    per_s = record.cell.workload.batch / seconds.value
+    per_s = (record.cell.workload.logical_batch or record.cell.workload.batch) / seconds.value
     tokens = record.facts.get("tokens")
     figures |= {
         "rounds": seconds.rounds,

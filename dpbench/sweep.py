@@ -116,6 +116,8 @@ def sweep(
 
 def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
     """Raise for every workload that cannot be: an unknown model, a device that is not here, ..."""
+    for workload in dict.fromkeys(c.workload for c in cells):
+        _refuse_impossible(workload)
     workloads = list(dict.fromkeys(_smallest(c.workload) for c in cells))
     mistakes: dict[str, str] = {}
     job = Job(kind="check", workload=workloads[0], also=tuple(workloads[1:]))
@@ -127,8 +129,16 @@ def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
         raise DpbenchError("\n".join(mistakes))
 
 
+def _refuse_impossible(workload: Workload) -> None:
+    if workload.logical_batch is not None and workload.batch > workload.logical_batch:
+        raise DpbenchError(
+            f"batch is {workload.batch} and logical_batch {workload.logical_batch}; expected physical batches that "
+            "add up to the logical one: make it larger, or leave that combination out ([[exclude]])"
+        )
+
+
 def _smallest(workload: Workload) -> Workload:
-    return replace(workload, batch=1, step="gradient", optimizer="sgd", seed=0)
+    return replace(workload, batch=1, logical_batch=None, step="gradient", optimizer="sgd", seed=0)
 
 
 def resumed(path: Path | str) -> tuple[Suite, list[Cell]]:

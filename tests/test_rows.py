@@ -18,6 +18,11 @@ def test_figures_follow_from_the_median_of_the_rounds():
     assert (row.rounds, row.seconds_low, row.parameters) == (3, None, 124_000_000)
 
 
+def test_throughput_counts_logical_examples():
+    (row,) = rows([record(on=workload(batch=8, logical_batch=20), seconds=[[0.5]])])
+    assert row.examples_per_s == 40.0
+
+
 def test_ratios_are_paired_by_round():
     # Each round is slower than the one before; the ratio within each is 2.
     made = by_name([record("nonprivate", seconds=SIX, memory=1e9), record("bk", seconds=[[2 * r[0]] for r in SIX])])

@@ -22,6 +22,7 @@ from dpbench.cli.workloads import (
     ImageSize,
     Impl,
     Layers,
+    LogicalBatch,
     Model,
     Norm,
     Optimizer,
@@ -50,6 +51,7 @@ def run(
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
     model: Model = None,
     batch: Batch = None,
+    logical_batch: LogicalBatch = None,
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
     impl: Impl = None,
@@ -89,6 +91,7 @@ def run(
     """
     axes = {
         **{"model": models(model), "implementation": values(impl), "batch": values(batch)},
+        "logical_batch": values(logical_batch),
         **{"seq_len": values(seq_len), "image_size": values(image_size), "layers": values(layers)},
         **{"classes": values(classes), "precision": values(precision), "attention": values(attention)},
         **{"norm": values(norm), "trainable": trainable or None, "step": values(step)},

@@ -15,6 +15,7 @@ axis = partial(typer.Option, rich_help_panel="What is run: axes, which are cross
 
 Model = Annotated[List, axis("--model", "-m", help="family:name(option=value,...) or file.py:build.")]
 Batch = Annotated[List, axis("--batch", "-B", help="Physical batch sizes: 16,32,64.")]
+LogicalBatch = Annotated[List, axis("--logical-batch", help="Examples of a step, as several physical batches.")]
 SeqLen = Annotated[List, axis("--seq-len", "--T", help="T, tokens: 64,128.")]
 ImageSize = Annotated[List, axis("--image-size", help="Pixels: 32,64.")]
 Impl = Annotated[List, axis("--impl", "-i", help="Implementations, files of one, patterns, or all.")]

@@ -17,7 +17,7 @@ from dpbench.errors import Refused
 from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.registry import load
-from dpbench.step import Training
+from dpbench.step import Training, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Pred
 def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace:
     """The trace of one step of ``name``; ``faked``: the workload, where it is there already.
 
+    Of a logical batch it is that of the first two physical batches: the second finds a sum, as all that follow do.
+
     Raises:
         Refused: as the implementation does.
     """
@@ -75,13 +77,14 @@ def _traced(name: str, faked: Faked) -> Trace:
     workload = faked.workload
     with faked.context(name):
         step = prepare(name, faked.model, faked.losses, clip_of(workload))
-        training = None if workload.step == "gradient" else Training(faked.model, step, workload.optimizer)
+        whole = summed(faked.model, step, workload, most=2)
+        training = None if workload.step == "gradient" else Training(faked.model, whole, workload.optimizer)
         try:
             # The first step makes plan and optimizer state; what is traced is one like all that follow.
-            (training or step)(faked.batch)
+            (training or whole)(faked.batch)
             faked.model.zero_grad(set_to_none=True)
             resident = [*faked.tensors, *(training.state if training else [])]
-            return traced(partial(training or step, faked.batch), resident, faked.model)
+            return traced(partial(training or whole, faked.batch), resident, faked.model)
         finally:
             step.close()
             faked.model.zero_grad(set_to_none=True)
