@@ -13,11 +13,14 @@ import math
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from dpbench.errors import DpbenchError, unknown
 
 SCHEMA = 1
+
+MAX: Final = "max"
+"""The batch that is the largest that fits, for each implementation its own."""
 
 
 class Outcome(StrEnum):
@@ -44,8 +47,8 @@ class Workload:
 
     model: str
     """``family:name(option=value,...)``, for example ``transformers:gpt2(tie_word_embeddings=false)``."""
-    batch: int
-    """B, the physical batch size, in examples."""
+    batch: int | Literal["max"]
+    """B, the physical batch size, in examples; ``max``: each implementation's largest, which a run finds."""
     logical_batch: int | None = None
     """Examples of one step: as many physical batches as that needs, the last one smaller; None: one of them."""
     seq_len: int | None = None
@@ -68,6 +71,16 @@ class Workload:
     device: str = "cpu"
     threads: int | None = None
     seed: int = 0
+
+    @property
+    def physical(self) -> int:
+        """The batch as a number; raises DpbenchError where it is ``max``, which is not one workload's to know."""
+        if isinstance(self.batch, int):
+            return self.batch
+        raise DpbenchError(
+            "batch is 'max', expected a number here: dpbench run alone finds it. "
+            "See: dpbench maxbatch, which tells the number for each implementation"
+        )
 
     def key(self) -> str:
         """A short hash of the canonical workload, the same on every machine."""
@@ -132,6 +145,8 @@ class Record:
     parity: Parity | None = None
     coverage: float | None = None
     """Parameters that got a gradient / parameters that were asked to be trained."""
+    largest: int | None = None
+    """The batch that it ran at where the workload's is ``max``; None where there is none."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What the model turned out to be: parameters, examples' tokens, where its configuration came from."""
     environment: dict[str, Any] = field(default_factory=dict)
@@ -141,6 +156,17 @@ class Record:
     started: str = ""
     """ISO 8601, UTC."""
     schema: int = SCHEMA
+
+    @property
+    def batch(self) -> int | None:
+        """The physical batch that it ran at."""
+        asked = self.cell.workload.batch
+        return asked if isinstance(asked, int) else self.largest
+
+    @property
+    def examples(self) -> int | None:
+        """How many one step takes."""
+        return self.cell.workload.logical_batch or self.batch
 
 
 def digest(value: Any) -> str:
@@ -189,8 +215,11 @@ def decode(kind: Any, value: Any, where: str) -> Any:
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
-    if origin is UnionType:
-        return None if value is None else decode(next(a for a in args if a is not NoneType), value, where)
+    if origin in (UnionType, Union):
+        words = [word for a in args for word in get_args(a)]
+        if value in words or (value is None and NoneType in args):
+            return value
+        return decode(next(a for a in args if a is not NoneType), value, where)
     if is_dataclass(kind) and isinstance(value, dict):
         return _decode_fields(kind, value, where)
     if origin is tuple and isinstance(value, list):

@@ -36,8 +36,9 @@ SAYS = {
 
 def sizes(workload: Workload) -> list[int]:
     """The physical batches of one step."""
-    whole, rest = divmod(workload.logical_batch or workload.batch, workload.batch)
-    return [workload.batch] * whole + ([rest] if rest else [])
+    physical = workload.physical
+    whole, rest = divmod(workload.logical_batch or physical, physical)
+    return [physical] * whole + ([rest] if rest else [])
 
 
 def summed(model: nn.Module, step: Whole, workload: Workload, most: int | None = None) -> Whole:

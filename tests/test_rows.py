@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from dpbench.records import Outcome
@@ -30,6 +32,16 @@ def test_ratios_are_paired_by_round():
     assert made["bk"].speed_relative_low == pytest.approx(0.5)
     assert made["bk"].memory_relative == pytest.approx(2)
     assert made["nonprivate"].speed_relative == 1
+
+
+def test_where_each_has_a_batch_of_its_own_throughputs_are_compared():
+    most = workload(batch="max")
+    plain = replace(record("nonprivate", most, seconds=[[2.0], [4.0]]), largest=40)
+    private = replace(record("bk", most, seconds=[[1.0], [2.0]]), largest=10)
+    made = by_name([plain, private])
+    assert (made["nonprivate"].examples_per_s, made["bk"].examples_per_s) == (40 / 3, 10 / 1.5)
+    assert made["bk"].speed_relative == pytest.approx(0.5)
+    assert (made["bk"].batch, made["bk"].flat()["batch"], made["bk"].flat()["batch_is_max"]) == (10, 10, True)
 
 
 def test_ratios_need_the_same_workload():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -24,12 +23,10 @@ from dpbench.cli.workloads import (
     Trainable,
     workloads,
 )
-from dpbench.errors import DpbenchError, Refused
+from dpbench.errors import Refused
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import ratio, size
-
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+from dpbench.sizes import bytes_of
 
 
 def maxbatch(
@@ -53,7 +50,7 @@ def maxbatch(
     """
     from dpbench.complexity.maxbatch import largest
 
-    capacity = capacity_of(memory)
+    capacity = bytes_of(memory)
     asked = workloads(
         impl, model=model, batch=["1"], seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
         attention=attention, norm=norm, trainable=trainable, step=step, optimizer=optimizer,
@@ -78,14 +75,6 @@ def maxbatch(
             typer.echo("\n".join([f"{label} in {size(capacity)}", *lines(found)]) + "\n")
     if as_json:
         typer.echo(json.dumps(everything, indent=1))
-
-
-def capacity_of(text: str) -> int:
-    """Bytes: ``40GB``, ``40GiB``, ``500MB``; raises DpbenchError for anything else."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]|[KMGT]i)?B?\s*", text)
-    if not found or float(found[1]) <= 0:
-        raise DpbenchError(f"memory is {text!r}; expected a size such as 40GB (1e9 bytes) or 40GiB (2^30 bytes)")
-    return int(float(found[1]) * {**UNITS, **BINARY}[found[2] or ""])
 
 
 def lines(found: list[dict[str, Any]]) -> list[str]:

@@ -39,7 +39,7 @@ class Faked:
         with self.mode:
             emptied(task.model)
             batch = pytree.tree_map_only(
-                Tensor, lambda t: torch.empty((workload.batch, *t.shape[1:]), dtype=t.dtype), example
+                Tensor, lambda t: torch.empty((workload.physical, *t.shape[1:]), dtype=t.dtype), example
             )
             self.model, self.losses, self.batch = precision.apply(workload.precision, task.model, task.losses, batch)
 

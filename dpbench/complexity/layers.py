@@ -35,7 +35,7 @@ def layers(faked: Faked) -> list[Layer]:
     with faked.context(f"the model {faked.workload.model}"), torch.enable_grad():
         plan = probe(faked.model, faked.losses, faked.batch, parameters, varied(faked.batch, MORE + 1))
         tape = Tape(parameters)
-        recorder = Recorder(tape, plan, faked.workload.batch, attached=False)
+        recorder = Recorder(tape, plan, faked.workload.physical, attached=False)
         with recorder:
             losses = faked.losses(faked.model, faked.batch)
         recorder.finish(losses)

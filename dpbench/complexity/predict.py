@@ -57,6 +57,11 @@ def predict(workload: Workload, implementations: Sequence[str]) -> Iterator[Pred
         yield Prediction(name, workload, whole.parameters, whole.trainable, analytic, trace, reason)
 
 
+def one_by_one(name: str) -> bool:
+    """Whether it goes through the examples of a batch one by one."""
+    return load(name).MODULES.startswith("B x")
+
+
 def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace:
     """The trace of one step of ``name``; ``faked``: the workload, where it is there already.
 
@@ -65,12 +70,12 @@ def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace
     Raises:
         Refused: as the implementation does.
     """
-    if not load(name).MODULES.startswith("B x"):
+    if not one_by_one(name):
         return _traced(name, faked or Faked(workload))
-    # It goes through the examples one by one: one and two of them tell what each costs, and memory does not grow.
+    # One and two of them tell what each costs, and memory does not grow.
     one, two = (_traced(name, Faked(replace(workload, batch=n))) for n in (1, 2))
-    most = one if workload.batch == 1 else two
-    return replace(extrapolated(one, two, workload.batch), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
+    most = one if workload.physical == 1 else two
+    return replace(extrapolated(one, two, workload.physical), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
 
 
 def _traced(name: str, faked: Faked) -> Trace:
