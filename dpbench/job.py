@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpbench.records import Workload, decode
+from dpbench.decoding import decode
+from dpbench.records import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dpbench.child import Launcher
+from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
-from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Workload, decode
+from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Workload
 from dpbench.reporting.numbers import size
 from dpbench.suite import group
 from dpbench.supervise import Ended, Finding, Patience, supervise

@@ -52,7 +52,7 @@ class Faked:
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise Refused(
                 f"{what} reads values of tensors ({error.func}), which a trace without memory does not have. "
-                "Measure it instead: dpbench run."
+                "Measure it instead: dpbench run, at a batch size that is given."
             ) from error
 
     @property
