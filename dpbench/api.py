@@ -22,6 +22,7 @@ def run(
     rounds: int | None = None,
     budget_s: float | None = None,
     timeout_s: float | None = None,
+    memory: str | None = None,
     results: Path | str = "results",
     recheck: bool = False,
     on_event: Callable[[Started | Event], None] = lambda event: None,
@@ -38,7 +39,7 @@ def run(
     Raises:
         DpbenchError: for whatever can be known to be wrong before anything is measured.
     """
-    what = asked(suite, axes, {"rounds": rounds, "budget_s": budget_s, "timeout_s": timeout_s})
+    what = asked(suite, axes, {"rounds": rounds, "budget_s": budget_s, "timeout_s": timeout_s, "memory": memory})
     path: Path | None = None
     for event in sweep(
         what,

@@ -42,6 +42,11 @@ def example(batch: Batch, i: int) -> Batch:
     return pytree.tree_map_only(Tensor, lambda t: t[i : i + 1], batch)
 
 
+def head(batch: Batch, count: int) -> Batch:
+    """The first ``count`` examples."""
+    return pytree.tree_map_only(Tensor, lambda t: t[:count], batch)
+
+
 def varied(batch: Batch, count: int, attempt: int = 0) -> list[int]:
     """The numbers of ``count`` examples that differ as much as possible; again from the first if there are fewer.
 

@@ -6,14 +6,16 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpbench.records import Workload, decode
+from dpbench.decoding import decode
+from dpbench.records import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One child's work: implementations on one workload.
 
-    ``kind``: ``check`` (can all this be built here?), ``parity`` (is the gradient right?),
+    ``kind``: ``check`` (can all this be built here?), ``fit`` (which batch is the largest?), ``parity`` (is the
+    gradient right?),
     ``memory`` (how much does a step need?) or ``round`` (how long does a step take?).
     """
 
@@ -27,6 +29,8 @@ class Job:
     """Check the gradient in the workload's own precision, because no float64 copy fits."""
     memory_limit: int | None = None
     """Bytes that the child may take; None: what is available."""
+    capacity: int | None = None
+    """Bytes that a step may take at the largest batch; None: what the device has."""
     also: tuple[Workload, ...] = ()
     """Further workloads to look at in a check."""
 

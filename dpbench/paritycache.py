@@ -10,7 +10,7 @@ from dpbench.records import Parity, Record, Workload, digest
 Checked = tuple[Parity, float]
 """The result of a check and the coverage."""
 
-_SAME_GRADIENT = ("batch", "step", "optimizer", "max_norm", "threads", "seed")
+_SAME_GRADIENT = ("batch", "logical_batch", "step", "optimizer", "max_norm", "threads", "seed")
 """Axes that the check does not depend on: it chooses its own batch and clipping norm. T and the image size
 are not among them, because implementations choose their way by them."""
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from dpbench.batch import Batch
 from dpbench.built import Built, clip_of
-from dpbench.interface import Output
 from dpbench.meters import Meter
 from dpbench.noise import refuse_non_finite
 from dpbench.preparation import prepare
 from dpbench.records import Workload
-from dpbench.step import Training
+from dpbench.step import Training, summed
 
 
 class Prepared:
@@ -20,9 +16,9 @@ class Prepared:
     def __init__(self, name: str, built: Built, workload: Workload) -> None:
         self._built = built
         self._step = prepare(name, built.model, built.losses, clip_of(workload))
-        self._whole: Callable[[Batch], Output] = self._step
+        self._whole = summed(built.model, self._step, workload)
         if workload.step == "train":
-            self._whole = Training(built.model, self._step, workload.optimizer, workload.seed)
+            self._whole = Training(built.model, self._whole, workload.optimizer, workload.seed)
 
     def warm_up(self) -> None:
         """One step, whose result has to be finite."""

@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal
 
-from dpbench.errors import DpbenchError, unknown
+from dpbench.decoding import decode
+from dpbench.errors import DpbenchError
 
 SCHEMA = 1
+
+MAX: Final = "max"
+"""The batch that is the largest that fits, for each implementation its own."""
 
 
 class Outcome(StrEnum):
@@ -44,8 +47,10 @@ class Workload:
 
     model: str
     """``family:name(option=value,...)``, for example ``transformers:gpt2(tie_word_embeddings=false)``."""
-    batch: int
-    """B, the physical batch size, in examples."""
+    batch: int | Literal["max"]
+    """B, the physical batch size, in examples; ``max``: each implementation's largest, which a run finds."""
+    logical_batch: int | None = None
+    """Examples of one step: as many physical batches as that needs, the last one smaller; None: one of them."""
     seq_len: int | None = None
     """T for text, in tokens."""
     image_size: int | None = None
@@ -66,6 +71,16 @@ class Workload:
     device: str = "cpu"
     threads: int | None = None
     seed: int = 0
+
+    @property
+    def physical(self) -> int:
+        """The batch as a number; raises DpbenchError where it is ``max``, which is not one workload's to know."""
+        if isinstance(self.batch, int):
+            return self.batch
+        raise DpbenchError(
+            "batch is 'max', expected a number here: dpbench run alone finds it. "
+            "See: dpbench maxbatch, which tells the number for each implementation"
+        )
 
     def key(self) -> str:
         """A short hash of the canonical workload, the same on every machine."""
@@ -130,6 +145,8 @@ class Record:
     parity: Parity | None = None
     coverage: float | None = None
     """Parameters that got a gradient / parameters that were asked to be trained."""
+    largest: int | None = None
+    """The batch that it ran at where the workload's is ``max``; None where there is none."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What the model turned out to be: parameters, examples' tokens, where its configuration came from."""
     environment: dict[str, Any] = field(default_factory=dict)
@@ -139,6 +156,17 @@ class Record:
     started: str = ""
     """ISO 8601, UTC."""
     schema: int = SCHEMA
+
+    @property
+    def batch(self) -> int | None:
+        """The physical batch that it ran at."""
+        asked = self.cell.workload.batch
+        return asked if isinstance(asked, int) else self.largest
+
+    @property
+    def examples(self) -> int | None:
+        """How many one step takes."""
+        return self.cell.workload.logical_batch or self.batch
 
 
 def digest(value: Any) -> str:
@@ -180,43 +208,6 @@ def check_schema(schema: object) -> None:
             f"written by a newer dpbench, schema {schema}; this reads up to {SCHEMA}; upgrade with: "
             "pip install -U dpsgd-bench"
         )
-
-
-def decode(kind: Any, value: Any, where: str) -> Any:
-    """``value``, as JSON gives it, as an instance of the type ``kind``; ``where`` names it in errors."""
-    origin, args = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if origin is UnionType:
-        return None if value is None else decode(next(a for a in args if a is not NoneType), value, where)
-    if is_dataclass(kind) and isinstance(value, dict):
-        return _decode_fields(kind, value, where)
-    if origin is tuple and isinstance(value, list):
-        return tuple(decode(args[0], v, f"{where}[{i}]") for i, v in enumerate(value))
-    if origin is dict and isinstance(value, dict):
-        return {k: decode(args[1], v, f"{where}.{k}") for k, v in value.items()}
-    if isinstance(kind, type) and issubclass(kind, StrEnum) and isinstance(value, str):
-        if value not in list(kind):
-            raise unknown(where, value, [str(v) for v in kind])
-        return kind(value)
-    if kind is float and (type(value) in (int, float) or value in ("nan", "inf", "-inf")):
-        return float(value)
-    if kind in (int, str, bool) and type(value) is kind:
-        return value
-    expected = kind.__name__ if origin is None else str(kind)
-    raise DpbenchError(f"{where} is {value!r:.60}, expected {expected}")
-
-
-def _decode_fields(kind: Any, value: dict[str, Any], where: str) -> Any:
-    hints = get_type_hints(kind)
-    known = [f.name for f in fields(kind)]
-    for name in value:
-        if name not in known:
-            raise unknown(f"field of {where}", name, known)
-    for f in fields(kind):
-        if f.name not in value and f.default is MISSING and f.default_factory is MISSING:
-            raise DpbenchError(f"{where}.{f.name} is missing, expected {hints[f.name]}")
-    return kind(**{name: decode(hints[name], v, f"{where}.{name}") for name, v in value.items()})
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Record, check_schema, decode, from_json
+from dpbench.records import Cell, Record, check_schema, from_json
 
 DIRECTORY = Path("results")
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from dpbench import stats
-from dpbench.records import Metric, Outcome, Record, Workload
+from dpbench.records import MAX, Metric, Outcome, Record, Workload
 from dpbench.results import Results
 
 SECONDS = "step_seconds"
@@ -26,6 +26,9 @@ class Row:
     file: str
     implementation: str
     workload: Workload
+    batch: int | None
+    """The physical batch that it ran at, which the workload does not say where its own is ``max``."""
+    batch_is_max: bool
     outcome: Outcome
     reason: str
     parity_passed: bool | None
@@ -56,10 +59,9 @@ class Row:
 
     def flat(self) -> dict[str, Any]:
         """All of it by column name, the fields of the workload among them; keys are those of COLUMNS."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "workload"}
         values = {
-            **values,
             **asdict(self.workload),
+            **{f.name: getattr(self, f.name) for f in fields(self)},
             "workload": self.workload.key(),
             "outcome": str(self.outcome),
         }
@@ -71,7 +73,9 @@ COLUMNS = {
     "workload": "short hash of the workload: rows with the same one in the same file may be compared",
     "implementation": "name of the implementation",
     "model": "family:name(options)",
-    "batch": "B, physical batch size, examples",
+    "batch": "B, physical batch size, examples: what was found where max was asked for, empty if none was",
+    "batch_is_max": "whether the largest batch that fits was asked for, for each implementation its own",
+    "logical_batch": "examples of one step, as several physical batches; empty: one physical batch",
     "seq_len": "T, tokens; empty: the model's own",
     "image_size": "height and width, pixels; empty: the model's own",
     "layers": "number of layers; empty: the model's own",
@@ -99,7 +103,7 @@ COLUMNS = {
     "seconds": "s per step: median of the rounds' medians",
     "seconds_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
     "seconds_high": f"upper end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
-    "examples_per_s": "B / seconds",
+    "examples_per_s": "examples of one step / seconds",
     "tokens_per_s": "examples_per_s x tokens; empty for models without tokens",
     "speed_relative": "throughput / throughput of the baseline: geometric mean of the rounds' ratios",
     "speed_relative_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
@@ -136,6 +140,8 @@ def _row(record: Record, baseline: Record | None, file: str) -> Row:
         file=file,
         implementation=record.cell.implementation,
         workload=workload,
+        batch=record.batch,
+        batch_is_max=workload.batch == MAX,
         outcome=record.outcome,
         reason=record.reason,
         parity_passed=parity.passed if parity else None,
@@ -161,9 +167,9 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
         figures["memory_relative"] = memory / reference
     metric = record.metrics.get(SECONDS)
     seconds = stats.typical(metric.samples) if metric else None
-    if metric is None or seconds is None:
+    if metric is None or seconds is None or not record.examples:
         return figures
-    per_s = record.cell.workload.batch / seconds.value
+    per_s = record.examples / seconds.value
     tokens = record.facts.get("tokens")
     figures |= {
         "rounds": seconds.rounds,
@@ -175,8 +181,7 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
         "examples_per_s": per_s,
         "tokens_per_s": per_s * tokens if tokens else None,
     }
-    compared = baseline.metrics.get(SECONDS) if baseline else None
-    ratio = stats.paired_ratio(compared.samples, metric.samples) if compared else None
+    ratio = stats.paired_ratio(_per_example(baseline), _per_example(record)) if baseline else None
     if ratio is not None:
         figures |= {
             "speed_relative": ratio.value,
@@ -186,6 +191,12 @@ def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
             "speed_relative_largest": ratio.largest,
         }
     return figures
+
+
+def _per_example(record: Record) -> list[list[float]]:
+    """Seconds by round: a ratio is one of throughputs, also where two take steps of different sizes."""
+    metric = record.metrics.get(SECONDS)
+    return [[s / record.examples for s in r] for r in metric.samples] if metric and record.examples else []
 
 
 def _memory(record: Record) -> float | None:

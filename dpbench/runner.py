@@ -1,5 +1,8 @@
 """The order of a run: for each workload the gradients are checked, then memory is taken, then rounds timed.
 
+Where the batch is ``max``, each implementation's is found before that, and each round is a child of its own for
+each of them: a step that fills the memory leaves no room for another's weights.
+
 Everything happens in children. What raises, crashes, is killed, or takes too long is recorded as the
 outcome of the implementation that was at work, and the others go on without it. No torch here.
 """
@@ -7,18 +10,23 @@ outcome of the implementation that was at work, and the others go on without it.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dpbench.child import Launcher
+from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
-from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, decode
+from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Workload
+from dpbench.reporting.numbers import size
 from dpbench.suite import group
 from dpbench.supervise import Ended, Finding, Patience, supervise
 
 Verdict = tuple[Outcome, str]
+
+FIT = "largest batch"
+"""The phase in which it is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,7 @@ class Progress:
     implementation: str | None
     """Who is at work; None while the model is built."""
     phase: str
-    """``gradient``, ``memory`` or ``round 2 of 3``."""
+    """``largest batch``, ``gradient``, ``memory`` or ``round 2 of 3``."""
     done: float
     """Part of the run that is behind, 0 to 1."""
 
@@ -45,6 +53,8 @@ class Runner:
     rounds: int = 3
     budget_s: float = 1.0
     timeout_s: float = 600.0
+    capacity: int | None = None
+    """Bytes that a step may take where the batch is ``max``; None: what the device has."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Hash of the source of each implementation."""
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -66,6 +76,8 @@ class _Group:
     def __init__(self, runner: Runner, workload: Workload, names: list[str], start: float, share: float) -> None:
         self._runner, self._workload = runner, workload
         self._alive = list(names)
+        self._ran = dict.fromkeys(names, workload)
+        """The workload as each runs it: at its own batch."""
         self._start, self._share = start, share
         self._units, self._done = len(names) * (2 + runner.rounds), 0
         self._patience = Patience(runner.timeout_s)
@@ -76,19 +88,51 @@ class _Group:
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> Iterator[Event]:
-        """All three parts."""
+        """All parts."""
+        if self._workload.batch == MAX:
+            yield from self._fit()
         yield from self._check()
         for name in list(self._alive):
-            job = Job(kind="memory", workload=self._workload, implementations=(name,))
-            results, ended = yield from self._child(job, "memory")
-            if name in results:
-                self._memory[name] = results[name]["memory"]
-            yield from self._settle(ended)
+            yield from self._weigh(name)
             self._done += 1
         for r in range(self._runner.rounds):
             yield from self._round(r)
         for name in list(self._alive):
             yield self._finish(name, Outcome.OK, "")
+
+    def _fit(self) -> Iterator[Event]:
+        """Find the batch of each; without room for one example nothing is run."""
+        left = list(self._alive)
+        while left:
+            capacity = self._runner.capacity
+            job = Job(kind="fit", workload=self._workload, implementations=tuple(left), capacity=capacity)
+            results, ended = yield from self._child(job, FIT)
+            for name, found in results.items():
+                self._ran[name] = replace(self._workload, batch=found["batch"])
+                if not found["batch"]:
+                    reason = (
+                        f"one example needs {size(found['need'])}, and there are {size(found['capacity'])} (traced)"
+                    )
+                    ended[name] = Outcome.OUT_OF_MEMORY, reason
+            yield from self._settle(ended)
+            left = [n for n in left if n not in results and n not in ended]
+
+    def _weigh(self, name: str) -> Iterator[Event]:
+        """Take the memory of one; a batch that was found by tracing is made smaller until the step really fits.
+
+        A trace sees neither the buffers inside an operation nor what an allocator cannot use.
+        """
+        while True:
+            job = Job(kind="memory", workload=self._ran[name], implementations=(name,))
+            results, ended = yield from self._child(job, "memory")
+            batch = job.workload.physical
+            ran_out = ended.get(name, (None,))[0] is Outcome.OUT_OF_MEMORY
+            if not ran_out or batch == 1 or self._workload.batch != MAX:
+                break
+            self._ran[name] = replace(self._workload, batch=batch - max(1, batch // 8))
+        if name in results:
+            self._memory[name] = results[name]["memory"]
+        yield from self._settle(ended)
 
     def _check(self) -> Iterator[Event]:
         """Who was checked before is not checked again; who has no memory for it in float64, in his own precision."""
@@ -127,12 +171,19 @@ class _Group:
             yield from self._settle({name: (Outcome.WRONG, reason)})
 
     def _round(self, number: int) -> Iterator[Event]:
-        """One round of those who are left; begun anew without whoever does not get through it."""
-        while self._alive:
+        """One round of those who are left, interleaved in one child where they have one batch."""
+        apart = self._workload.batch == MAX
+        for names in [[n] for n in self._alive] if apart else [list(self._alive)]:
+            yield from self._time(number, names)
+        self._done += self._units // (2 + self._runner.rounds)
+
+    def _time(self, number: int, names: list[str]) -> Iterator[Event]:
+        """One child of a round; begun anew without whoever does not get through it."""
+        while names := [n for n in names if n in self._alive]:
             job = Job(
                 kind="round",
-                workload=self._workload,
-                implementations=tuple(self._alive),
+                workload=self._ran[names[0]],
+                implementations=tuple(names),
                 seed=number,
                 budget_s=self._runner.budget_s,
             )
@@ -142,7 +193,6 @@ class _Group:
                 for name, values in results.items():
                     self._rounds[name].append(tuple(values["seconds"]))
                 break
-        self._done += self._units // (2 + self._runner.rounds)
 
     def _child(
         self, job: Job, phase: str
@@ -175,6 +225,7 @@ class _Group:
         if outcome is Outcome.OK:
             metrics["step_seconds"] = Metric("s", tuple(self._rounds[name]))
         parity, coverage = self._parity.get(name, (None, None))
+        ran = self._ran[name].batch
         return Record(
             cell=Cell(name, self._workload),
             outcome=outcome,
@@ -182,6 +233,7 @@ class _Group:
             metrics=metrics,
             parity=parity,
             coverage=coverage,
+            largest=ran if self._workload.batch == MAX and isinstance(ran, int) and ran else None,
             facts=self._facts,
             environment=dict(self._runner.environment),
             source=self._runner.sources.get(name, ""),

@@ -38,6 +38,8 @@ class Suite:
     """Seconds of timing per implementation and round."""
     timeout_s: float = 600.0
     """Seconds after which one cell is given up."""
+    memory: str | None = None
+    """What a step may take where the batch is ``max``; None: the card's."""
     blocks: tuple[Block, ...] = ()
     extra: tuple[Block, ...] = ()
     """Added after the exclusions."""
@@ -111,6 +113,7 @@ def from_options(
     rounds: int = 3,
     budget_s: float = 1.0,
     timeout_s: float = 600.0,
+    memory: str | None = None,
 ) -> Suite:
     """A suite from command-line options: ``axes`` maps ``model``, ``implementation`` and the fields
     of a workload to one value or a list each; None stands for an option that was not given."""
@@ -119,6 +122,7 @@ def from_options(
         "rounds": rounds,
         "budget_s": budget_s,
         "timeout_s": timeout_s,
+        "memory": memory,
         "axes": {k: v for k, v in axes.items() if v is not None},
     }
     return _suite(title, validate(data, "options", spell_option), "options", spell_option)
@@ -144,7 +148,7 @@ def spell_option(place: tuple[int | str, ...]) -> str:
 
 
 def _block(axes: BaseModel) -> dict[str, tuple[Any, ...]]:
-    return {k: tuple(v) for k, v in axes.model_dump(exclude_unset=True).items()}
+    return {k: tuple(v) for k, v in axes if k in axes.model_fields_set}
 
 
 def _by_model(blocks: Iterable[BaseModel]) -> list[dict[str, tuple[Any, ...]]]:
@@ -183,6 +187,7 @@ def _suite(name: str, file: SuiteFile, where: str, spell: Spell) -> Suite:
         rounds=file.rounds,
         budget_s=file.budget_s,
         timeout_s=file.timeout_s,
+        memory=file.memory,
         blocks=tuple(blocks),
         extra=tuple(_by_model(file.include)),
         exclude=tuple(exclude),

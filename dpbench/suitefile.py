@@ -10,14 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, MinLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
 
 from dpbench.errors import DpbenchError
-from dpbench.records import Workload
+from dpbench.records import MAX, Workload
+from dpbench.sizes import EXPECTED, bytes_of
 
 CHOICES = {
     "precision": ("fp32", "tf32", "bf16", "amp-bf16"),
@@ -28,6 +39,9 @@ CHOICES = {
     "clip_function": ("abadi", "automatic", "normalize"),
 }
 """The axes of which every value is known here; the others are checked where they are used."""
+
+WORDS = {"batch": MAX}
+"""What an axis of numbers takes besides numbers."""
 
 AXES = ("implementation", *(f.name for f in fields(Workload)))
 
@@ -40,10 +54,18 @@ def _or_default(value: Any) -> Any:
     return None if value == "default" else value
 
 
+def _size(text: str) -> str:
+    try:
+        bytes_of(text)
+    except DpbenchError:
+        raise ValueError(EXPECTED) from None
+    return text
+
+
 def _values(name: str, annotation: Any, patterns: bool) -> Any:
     """The type of one axis: a list of what the field of a workload takes, or of patterns for it."""
-    optional = get_origin(annotation) is UnionType
-    kind = next(a for a in get_args(annotation) if a is not NoneType) if optional else annotation
+    kinds = get_args(annotation) or (annotation,)
+    kind = kinds[0]
     item: Any = Annotated[kind, Strict()]
     if kind is str and name in CHOICES and not patterns:
         item = Literal[CHOICES[name]]
@@ -51,7 +73,9 @@ def _values(name: str, annotation: Any, patterns: bool) -> Any:
         item = Annotated[str, Strict(), MinLen(1)]
     elif not patterns:
         item = Annotated[kind, Strict(), Gt(0) if kind is float else Ge(0 if name == "seed" else 1)]
-    if optional:
+    if name in WORDS:
+        item = Annotated[item, WrapValidator(lambda value, number: value if value == WORDS[name] else number(value))]
+    if NoneType in kinds:
         item = Annotated[item | None, BeforeValidator(_or_default)]
     return Annotated[list[item], BeforeValidator(_as_list), MinLen(1)]
 
@@ -79,6 +103,8 @@ class SuiteFile(BaseModel):
     """Seconds of timing per implementation and round."""
     timeout_s: Annotated[float, Strict(), Gt(0)] = 600.0
     """Seconds after which one cell is given up."""
+    memory: Annotated[str, Strict(), AfterValidator(_size)] | None = None
+    """What a step may take where the batch is ``max``, such as ``40GB``; on CUDA the card's if it is not given."""
     axes: Axes = Field(default_factory=Axes)  # type: ignore[valid-type]
     models: list[Axes] = []  # type: ignore[valid-type]
     include: list[Axes] = []  # type: ignore[valid-type]
@@ -161,12 +187,14 @@ def _mistake(error: dict[str, Any], data: Mapping[str, Any], spell: Spell) -> st
         near = get_close_matches(str(place[-1]), known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
         return f"{key} is unknown, {hint}"
-    expected = error["msg"].removeprefix("Input should be ")
+    expected = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     expected = expected.replace("a valid list", "a list of blocks").replace("greater than or equal to", "at least")
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
         expected = "a table of axes"
     if error["type"] == "too_short":
         expected = "at least one value"
+    if error["type"] == "int_type" and (word := next((WORDS[p] for p in place if p in WORDS), None)):
+        expected += f" or {word!r}"
     if error["type"] == "string_too_short":
         expected = "a name"
     return f"{key} is {error['input']!r:.60}, expected {expected}"

@@ -15,9 +15,10 @@ from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
 from dpbench.paritycache import ParityCache
-from dpbench.records import Cell, Record, Workload
+from dpbench.records import MAX, Cell, Record, Workload
 from dpbench.runner import Event, Runner
 from dpbench.selection import select
+from dpbench.sizes import bytes_of
 from dpbench.suite import BASELINE, Suite, from_options, group, load, spell_option
 from dpbench.suitefile import validate
 from dpbench.supervise import Ended, Patience, supervise
@@ -34,12 +35,12 @@ class Started:
     environment: Mapping[str, Any]
 
 
-def asked(suite: str | Path | None, axes: Mapping[str, Any], times: Mapping[str, float | None]) -> Suite:
-    """A suite, its axes and times replaced by those that are given, or one made of the axes alone.
+def asked(suite: str | Path | None, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Suite:
+    """A suite, its axes and settings replaced by those that are given, or one made of the axes alone.
 
-    ``times``: rounds, budget_s and timeout_s; None stands for what was not given.
+    ``settings``: rounds, budget_s, timeout_s and memory; None stands for what was not given.
     """
-    given: dict[str, Any] = {k: v for k, v in times.items() if v is not None}
+    given: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
     if suite is None:
         return from_options(axes, title="run", **given)
     validate({"axes": {"model": "any", "batch": 1}, **given}, "options", spell_option)
@@ -87,8 +88,10 @@ def sweep(
 
     with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}
+        for workload in dict.fromkeys(c.workload for c in cells):
+            _refuse_impossible(workload, suite.memory)
         check(server, cells, suite.timeout_s)
-        settings = {"rounds": suite.rounds, "budget_s": suite.budget_s, "timeout_s": suite.timeout_s}
+        settings = {name: getattr(suite, name) for name in ("rounds", "budget_s", "timeout_s", "memory")}
         where = {**environment(), "settings": settings}
         if resume is None:
             writer = store.create(suite.name, cells, where, command, directory)
@@ -102,6 +105,7 @@ def sweep(
                 rounds=suite.rounds,
                 budget_s=suite.budget_s,
                 timeout_s=suite.timeout_s,
+                capacity=None if suite.memory is None else bytes_of(suite.memory),
                 sources=sources,
                 environment=where,
                 command=command,
@@ -127,8 +131,23 @@ def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
         raise DpbenchError("\n".join(mistakes))
 
 
+def _refuse_impossible(workload: Workload, memory: str | None) -> None:
+    batch = workload.batch
+    if batch == MAX:
+        if memory is None and not workload.device.startswith("cuda"):
+            raise DpbenchError(
+                f"batch is 'max' on {workload.device}, expected the memory that a step may take there: --memory 4GB "
+                '(memory = "4GB" in a suite). On CUDA it is the card\'s.'
+            )
+    elif workload.logical_batch is not None and batch > workload.logical_batch:
+        raise DpbenchError(
+            f"batch is {batch} and logical_batch {workload.logical_batch}; expected physical batches that "
+            "add up to the logical one: make it larger, or leave that combination out ([[exclude]])"
+        )
+
+
 def _smallest(workload: Workload) -> Workload:
-    return replace(workload, batch=1, step="gradient", optimizer="sgd", seed=0)
+    return replace(workload, batch=1, logical_batch=None, step="gradient", optimizer="sgd", seed=0)
 
 
 def resumed(path: Path | str) -> tuple[Suite, list[Cell]]:

@@ -44,13 +44,25 @@ def check(job: Job, send: Send) -> None:
     """
     for workload in (job.workload, *job.also):
         try:
-            trainable(Built(workload, workload.batch).model)
+            trainable(Built(workload, workload.physical).model)
         except Refused:
             continue
         except DpbenchError as error:
             send({"event": "mistake", "workload": workload.label(), "reason": str(error)})
         except Exception:
             continue
+
+
+def fit(job: Job, send: Send) -> None:
+    """Find each implementation's largest batch by tracing: nothing is computed."""
+    from dpbench.complexity.maxbatch import capacity_of, to_run
+
+    capacity = job.capacity or capacity_of(job.workload.device)
+    for name in job.implementations:
+        with Reporting(name, send):
+            found = to_run(name, job.workload, capacity)
+            figures = {"batch": found.batch, "need": found.need, "capacity": capacity}
+            send({"event": "result", "implementation": name, **figures})
 
 
 def parity(job: Job, send: Send) -> None:
@@ -70,7 +82,7 @@ def parity(job: Job, send: Send) -> None:
 
 def memory(job: Job, send: Send) -> None:
     """Take each implementation's peak, after a step that warms it up."""
-    built = Built(job.workload, job.workload.batch)
+    built = Built(job.workload, job.workload.physical)
     send({"event": "facts", "facts": built.facts})
     resident = float(bytes_of(built.model, built.batch))
     for name in job.implementations:
@@ -86,7 +98,7 @@ def timing(job: Job, send: Send) -> None:
     """Time the implementations interleaved; one that raises ends the round, which is repeated without it."""
     if job.workload.device == "cpu":
         contain.keep_freed_memory()
-    built = Built(job.workload, job.workload.batch)
+    built = Built(job.workload, job.workload.physical)
     send({"event": "facts", "facts": built.facts})
     meter = meter_for(built.device)
     steps: dict[str, Prepared] = {}
@@ -110,7 +122,7 @@ def ready(name: str, built: Built, job: Job) -> tuple[Prepared, Built]:
     prepared = Prepared(name, built, job.workload)
     if marks(built.model) == before:
         return prepared, built
-    return prepared, Built(job.workload, job.workload.batch)
+    return prepared, Built(job.workload, job.workload.physical)
 
 
 def interleaved(
@@ -139,6 +151,7 @@ def interleaved(
 
 JOBS: dict[str, Callable[[Job, Send], None]] = {
     "check": check,
+    "fit": fit,
     "parity": parity,
     "memory": memory,
     "round": timing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dpbench.batch import perturbed, size, varied
+from dpbench.batch import head, perturbed, size, varied
 from dpbench.errors import DpbenchError
 
 
@@ -13,6 +13,12 @@ def test_tensors_agree_on_the_number_of_examples():
     assert size({"x": torch.zeros(5, 2), "y": (torch.zeros(5),)}) == 5
     with pytest.raises(DpbenchError, match=r"shapes \(5, 2\), \(4,\); expected B on axis 0 of each"):
         size([torch.zeros(5, 2), torch.zeros(4)])
+
+
+def test_the_head_of_a_batch_is_a_batch():
+    part = head({"x": torch.arange(10).reshape(5, 2), "y": (torch.arange(5),)}, 2)
+    assert size(part) == 2
+    assert torch.equal(part["y"][0], torch.tensor([0, 1]))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,10 @@ class FakeMeter:
         return {"peak_live": 3.0}
 
 
-@pytest.mark.parametrize("workload", [GRADIENT, TRAIN], ids=["gradient", "train"])
+LOGICAL = Workload(model=GRADIENT.model, batch=4, logical_batch=10, step="train")
+
+
+@pytest.mark.parametrize("workload", [GRADIENT, TRAIN, LOGICAL], ids=["gradient", "train", "logical"])
 @pytest.mark.parametrize("name", ["nonprivate", "bk", "tf_privacy"])
 def test_every_step_on_the_clock_starts_without_gradients_and_ends_with_them(name, workload):
     built = Built(workload, 4)

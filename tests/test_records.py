@@ -15,7 +15,8 @@ some_text = st.text(max_size=20)
 workloads = st.builds(
     Workload,
     model=some_text,
-    batch=st.integers(0, 10**6),
+    batch=st.integers(0, 10**6) | st.just("max"),
+    logical_batch=st.none() | st.integers(1, 10**6),
     seq_len=st.none() | st.integers(1, 10**6),
     attention=st.none() | some_text,
     max_norm=number,
@@ -32,6 +33,7 @@ records = st.builds(
     ),
     parity=st.none() | st.builds(Parity, st.booleans(), number, number, some_text, some_text),
     coverage=st.none() | number,
+    largest=st.none() | st.integers(1, 10**6),
     facts=st.dictionaries(some_text, st.none() | st.integers() | some_text, max_size=3),
     source=some_text,
 )
@@ -52,8 +54,27 @@ def test_what_is_not_a_number_survives():
 
 def test_an_older_file_without_a_newer_field_is_read():
     value = json.loads(to_json(record()))
-    del value["cell"]["workload"]["norm"]
-    assert from_json(json.dumps(value)).cell.workload.norm is None
+    del value["cell"]["workload"]["norm"], value["cell"]["workload"]["logical_batch"], value["largest"]
+    read = from_json(json.dumps(value))
+    assert (read.cell.workload.norm, read.cell.workload.logical_batch, read.batch) == (None, None, 8)
+
+
+def test_a_record_knows_its_batch_and_the_examples_of_a_step():
+    def of(largest=None, **axes):
+        made = replace(record(on=Workload(model="m", **axes)), largest=largest)
+        return made.batch, made.examples
+
+    assert of(batch=8) == (8, 8)
+    assert of(batch=8, logical_batch=20) == (8, 20)
+    assert of(39, batch="max") == (39, 39)
+    assert of(39, batch="max", logical_batch=256) == (39, 256)
+    assert of(None, batch="max") == (None, None)
+
+
+def test_a_batch_that_is_max_is_no_number():
+    assert Workload(model="m", batch=3).physical == 3
+    with pytest.raises(DpbenchError, match="batch is 'max', expected a number here: dpbench run alone finds it"):
+        Workload(model="m", batch="max").physical  # noqa: B018
 
 
 def changed(path, new):
@@ -85,6 +106,8 @@ def without(name):
             "unknown field of record.cell.workload 'batsh'. Did you mean batch",
         ),
         (changed(["cell", "workload", "batch"], "8"), "record.cell.workload.batch is '8', expected int"),
+        (changed(["cell", "workload", "batch"], "most"), "record.cell.workload.batch is 'most', expected int"),
+        (changed(["cell", "workload", "batch"], None), "batch is None, expected int"),
         (changed(["cell", "workload", "batch"], True), "batch is True, expected int"),
         (changed(["outcome"], "okay"), "unknown record.outcome 'okay'. Did you mean ok"),
         (

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from dpbench.records import Outcome
@@ -18,6 +20,11 @@ def test_figures_follow_from_the_median_of_the_rounds():
     assert (row.rounds, row.seconds_low, row.parameters) == (3, None, 124_000_000)
 
 
+def test_throughput_counts_logical_examples():
+    (row,) = rows([record(on=workload(batch=8, logical_batch=20), seconds=[[0.5]])])
+    assert row.examples_per_s == 40.0
+
+
 def test_ratios_are_paired_by_round():
     # Each round is slower than the one before; the ratio within each is 2.
     made = by_name([record("nonprivate", seconds=SIX, memory=1e9), record("bk", seconds=[[2 * r[0]] for r in SIX])])
@@ -25,6 +32,16 @@ def test_ratios_are_paired_by_round():
     assert made["bk"].speed_relative_low == pytest.approx(0.5)
     assert made["bk"].memory_relative == pytest.approx(2)
     assert made["nonprivate"].speed_relative == 1
+
+
+def test_where_each_has_a_batch_of_its_own_throughputs_are_compared():
+    most = workload(batch="max")
+    plain = replace(record("nonprivate", most, seconds=[[2.0], [4.0]]), largest=40)
+    private = replace(record("bk", most, seconds=[[1.0], [2.0]]), largest=10)
+    made = by_name([plain, private])
+    assert (made["nonprivate"].examples_per_s, made["bk"].examples_per_s) == (40 / 3, 10 / 1.5)
+    assert made["bk"].speed_relative == pytest.approx(0.5)
+    assert (made["bk"].batch, made["bk"].flat()["batch"], made["bk"].flat()["batch_is_max"]) == (10, 10, True)
 
 
 def test_ratios_need_the_same_workload():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dpbench.job import Job
@@ -45,8 +47,9 @@ class FakeChild:
 class FakeLauncher:
     """Every child does well, but for what ``trouble`` says of a kind of job and an implementation."""
 
-    def __init__(self, trouble=None, parity=None):
+    def __init__(self, trouble=None, parity=None, fit=None):
         self.jobs: list[Job] = []
+        self._fit = fit
         self._trouble, self._parity = trouble or {}, parity or {}
 
     def start(self, job):
@@ -55,6 +58,8 @@ class FakeLauncher:
         for name in job.implementations:
             messages.append(started(name))
             trouble = self._trouble.get((job.kind, name, job.native), self._trouble.get((job.kind, name)))
+            if callable(trouble):
+                trouble = trouble(job)
             if trouble == "dies":
                 return FakeChild(messages, -11)
             if trouble == "hangs":
@@ -68,6 +73,8 @@ class FakeLauncher:
         return FakeChild([*messages, {"event": "done"}], 0)
 
     def _figures(self, job, name):
+        if job.kind == "fit":
+            return {"batch": self._fit[name], "need": 7000, "capacity": 5000}
         if job.kind == "parity":
             return {"parity": {**PASSED, **self._parity.get(name, {})}, "coverage": 1.0}
         return {"memory": {"peak_live": 5.0}} if job.kind == "memory" else {"seconds": [0.5, 0.25]}
@@ -195,3 +202,59 @@ def test_every_cell_gets_exactly_one_record():
     _, events = run(FakeLauncher(trouble), names=("a", "b", "c", "d"), workloads=(W8, W16))
     cells = [e.cell for e in events if isinstance(e, Record)]
     assert sorted(cells, key=str) == sorted({Cell(n, w) for n in "abcd" for w in (W8, W16)}, key=str)
+
+
+MOST = Workload(model="m", batch="max")
+EACH = {"a": 40, "b": 30, "c": 8}
+
+
+def test_each_runs_at_its_own_largest_batch_alone_in_its_child_and_the_cell_stays_what_was_asked():
+    launcher = FakeLauncher(fit=EACH)
+    records, _ = run(launcher, workloads=(MOST,), capacity=5000)
+    all_, alone = ("a", "b", "c"), [("a",), ("b",), ("c",)]
+    assert launcher.kinds() == [
+        ("fit", all_), ("parity", all_), *(("memory", n) for n in alone), *(("round", n) for n in alone * 2)
+    ]  # fmt: skip
+    assert launcher.jobs[0].capacity == 5000
+    for job in launcher.jobs[2:]:
+        assert job.workload == replace(MOST, batch=EACH[job.implementations[0]])
+    assert {cell.implementation: r.largest for cell, r in records.items()} == EACH
+    assert all(cell.workload == MOST and r.outcome is Outcome.OK for cell, r in records.items())
+
+
+def test_without_room_for_one_example_nothing_is_run():
+    launcher = FakeLauncher(fit={**EACH, "b": 0})
+    records, _ = run(launcher, workloads=(MOST,))
+    record = records[Cell("b", MOST)]
+    assert (record.outcome, record.largest) == (Outcome.OUT_OF_MEMORY, None)
+    assert record.reason == "one example needs 7.00 kB, and there are 5.00 kB (traced)"
+    assert all("b" not in job.implementations for job in launcher.jobs[1:])
+
+
+@pytest.mark.parametrize(
+    ("trouble", "outcome"),
+    [("dies", Outcome.FAILED), ("hangs", Outcome.TIMED_OUT), ("refused", Outcome.REFUSED), ("failed", Outcome.FAILED)],
+)
+def test_whoever_cannot_be_traced_is_recorded_and_the_others_go_on(trouble, outcome):
+    records, _ = run(FakeLauncher({("fit", "b"): trouble}, fit=EACH), workloads=(MOST,))
+    assert {c.implementation: r.outcome for c, r in records.items()} == {"a": "ok", "b": outcome, "c": "ok"}
+    assert records[Cell("b", MOST)].largest is None
+
+
+def test_a_batch_that_fits_by_tracing_alone_is_made_smaller_until_the_step_does():
+    launcher = FakeLauncher(
+        {("memory", "b"): lambda job: "out of memory" if job.workload.batch > 20 else None}, fit=EACH
+    )
+    records, _ = run(launcher, workloads=(MOST,))
+    tried = [job.workload.batch for job in launcher.jobs if job.kind == "memory" and job.implementations == ("b",)]
+    assert tried == [30, 27, 24, 21, 19]
+    record = records[Cell("b", MOST)]
+    assert (record.outcome, record.largest) == (Outcome.OK, 19)
+    assert [job.workload.batch for job in launcher.jobs if job.kind == "round"][1] == 19
+
+
+def test_a_batch_that_was_given_stays_what_it_is():
+    launcher = FakeLauncher({("memory", "b"): "out of memory"})
+    records, _ = run(launcher)
+    assert records[Cell("b", W8)].outcome is Outcome.OUT_OF_MEMORY
+    assert [job.implementations for job in launcher.jobs if job.kind == "memory"] == [("a",), ("b",), ("c",)]

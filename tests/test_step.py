@@ -5,7 +5,8 @@ from torch import nn
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError
 from dpbench.preparation import prepare
-from dpbench.step import LEARNING_RATE, NOISE_MULTIPLIER, SAYS, Training
+from dpbench.records import Workload
+from dpbench.step import LEARNING_RATE, NOISE_MULTIPLIER, SAYS, Training, sizes, summed
 from dpbench.suitefile import CHOICES
 from tests.zoo import batch_of, cross_entropy
 
@@ -42,6 +43,53 @@ def test_the_noise_is_that_of_the_seed():
 @pytest.mark.parametrize("optimizer", CHOICES["optimizer"])
 def test_every_optimizer_of_a_suite_moves_the_weights(optimizer):
     assert trained(optimizer)[1]["weight"].abs().sum() > 0
+
+
+def test_a_logical_batch_is_whole_physical_ones_and_a_smaller_last():
+    def of(batch, logical):
+        return sizes(Workload(model="m", batch=batch, logical_batch=logical))
+
+    assert of(4, None) == [4]
+    assert of(4, 4) == [4]
+    assert of(4, 8) == [4, 4]
+    assert of(4, 10) == [4, 4, 2]
+
+
+@pytest.mark.parametrize("name", ["nonprivate", "bk", "opacus", "tf_privacy"])
+@pytest.mark.parametrize("physical", [3, 5])
+def test_physical_batches_add_up_to_the_gradient_of_the_logical_batch(name, physical):
+    """Against the loop over all of its examples: the physical batch again and again, and the beginning of it."""
+    workload = Workload(model="m", batch=physical, logical_batch=8)
+    torch.manual_seed(0)
+    model, clip = nn.Linear(4, 3).double(), Clip(max_norm=0.5)
+    batch = batch_of(physical, 4)
+    batch["x"] = batch["x"].double()
+    out = summed(model, prepare(name, model, cross_entropy, clip), workload)(batch)
+    repeated = {k: torch.cat([t, t, t])[:8] for k, t in batch.items()}
+    expected = prepare(name if name == "nonprivate" else "tf_privacy", model, cross_entropy, clip)(repeated)
+    for key, g in expected.grads.items():
+        torch.testing.assert_close(out.grads[key], g)
+    torch.testing.assert_close(out.losses, expected.losses)
+    if expected.norms is not None:
+        torch.testing.assert_close(out.norms, expected.norms)
+
+
+def test_the_gradient_of_a_logical_batch_is_that_of_the_parameters_and_no_other_stays():
+    model, workload = nn.Linear(4, 3), Workload(model="m", batch=2, logical_batch=6)
+    out = summed(model, prepare("bk", model, cross_entropy, Clip()), workload)(batch_of(2, 4))
+    assert all(p.grad is out.grads[name] for name, p in model.named_parameters())
+
+
+def test_training_divides_by_the_logical_batch_and_updates_once():
+    torch.manual_seed(0)
+    model, workload = nn.Linear(4, 3).double(), Workload(model="m", batch=2, logical_batch=5)
+    before = model.weight.detach().clone()
+    batch = batch_of(2, 4)
+    batch["x"] = batch["x"].double()
+    step = summed(model, prepare("nonprivate", model, cross_entropy, Clip()), workload)
+    out = Training(model, step, "sgd")(batch)
+    moved = (before - model.weight.detach()) / LEARNING_RATE
+    torch.testing.assert_close(moved, out.grads["weight"] / 5, rtol=1e-6, atol=1e-8)
 
 
 def test_an_unknown_optimizer_is_refused():

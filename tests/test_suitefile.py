@@ -20,6 +20,7 @@ def test_all_mistakes_are_listed_at_once_each_with_its_key(tmp_path):
 titel = "Quick"
 rounds = 0
 budget_s = "x"
+memory = "4 cows"
 [axes]
 batch = [4, "8", 0]
 precision = "fp61"
@@ -37,7 +38,8 @@ max_norm = -1
     assert mistakes(tmp_path, text) == [
         "rounds is 0, expected at least 1",
         "budget_s is 'x', expected a valid number",
-        "axes.batch[1] is '8', expected a valid integer",
+        "memory is '4 cows', expected a size such as 40GB (1e9 bytes) or 40GiB (2^30 bytes)",
+        "axes.batch[1] is '8', expected a valid integer or 'max'",
         "axes.batch[2] is 0, expected at least 1",
         "axes.layers is [], expected at least one value",
         "axes.precision is 'fp61', expected 'fp32', 'tf32', 'bf16' or 'amp-bf16'",
@@ -97,3 +99,13 @@ def test_mistakes_in_options_are_called_by_the_option():
     ]
     with pytest.raises(DpbenchError, match="--seq-len means nothing to any of the models: timm:x"):
         suite.from_options({"model": "timm:x", "batch": 1, "seq_len": 8})
+
+
+def test_the_largest_batch_is_asked_for_and_excluded_by_its_name(tmp_path):
+    path = tmp_path / "s.toml"
+    text = 'memory = "4GB"\n[axes]\nmodel = "a:x"\nbatch = [8, "max"]\nlogical_batch = [64, "default"]\n'
+    path.write_text(text + '[[exclude]]\nbatch = "max"\nlogical_batch = 64\n')
+    loaded = suite.load(path)
+    assert loaded.memory == "4GB"
+    found = {(c.workload.batch, c.workload.logical_batch) for c in loaded.cells(["bk"])}
+    assert found == {(8, 64), (8, None), ("max", None)}

@@ -145,6 +145,9 @@ def test_a_gradient_is_checked_again_on_resuming_only_if_asked(tmp_path, server,
         ({"device": "cuda:7"}, "cuda:7"),
         ({"device": "gpu"}, "gpu"),
         ({"precision": "tf32"}, "fp32"),
+        ({"logical_batch": 3}, "batch is 4 and logical_batch 3; expected physical batches that add up to the logical"),
+        ({"batch": "max"}, "batch is 'max' on cpu, expected the memory that a step may take there: --memory 4GB"),
+        ({"batch": "max", "device": "cuda:7"}, "cuda:7"),
         ({"implementation": "bkk"}, "Did you mean bk"),
         ({"implementation": "nowhere.py"}, "no file nowhere.py"),
     ],
@@ -199,3 +202,34 @@ def test_who_crashes_in_the_middle_of_a_round_was_right_and_has_its_memory(every
     assert record.parity.passed
     assert "peak_live" in record.metrics
     assert "step_seconds" not in record.metrics
+
+
+def test_each_runs_at_the_largest_batch_that_fits_into_the_memory(tmp_path, server):
+    norms = str(MISBEHAVING / "refuses.py")
+    suite = suite_of("bk", "opacus", norms, batch=("max",), memory="50kB")
+    started, records = run(tmp_path, suite, server=server)
+    outcomes = {name: record.outcome for name, record in records.items()}
+    assert outcomes == {"nonprivate": "ok", "bk": "ok", "opacus": "ok", "refuses": "refused"}
+    assert records["nonprivate"].largest >= records["bk"].largest > records["opacus"].largest > 0
+    for name in ("nonprivate", "bk", "opacus"):
+        metrics = records[name].metrics
+        need = sum(metrics[m].samples[0][0] for m in ("resident", "peak_live"))
+        assert need <= 50_000 * 1.05
+    again, cells = resumed(started.path)
+    assert (again.memory, tuple(cells)) == ("50kB", started.cells)
+
+
+def test_a_logical_batch_runs_at_the_largest_physical_one(tmp_path, server):
+    axes = {"model": MODEL, "batch": "max", "logical_batch": [8, 100], "implementation": "opacus", "threads": 1}
+    suite = asked(None, axes, {"rounds": 1, "budget_s": 0.01, "memory": "50kB"})
+    events = list(sweep(suite, cells_of(suite), directory=tmp_path, server=server))
+    found = {(r.cell.implementation, r.examples): r.largest for r in events if isinstance(r, Record)}
+    assert found["opacus", 8] == 8
+    assert 8 < found["opacus", 100] < found["nonprivate", 100] <= 100
+
+
+def test_where_not_one_example_fits_the_memory_ran_out(tmp_path, server):
+    _, records = run(tmp_path, suite_of("bk", batch=("max",), memory="1kB"), server=server)
+    assert records["nonprivate"].outcome is Outcome.OUT_OF_MEMORY
+    assert "one example needs" in records["nonprivate"].reason
+    assert records["nonprivate"].metrics == {}

@@ -56,6 +56,17 @@ def test_parity_is_checked_in_float64_or_in_the_workloads_own_precision(precisio
     assert result["parity"]["passed"]
 
 
+def test_the_largest_batch_is_traced_for_each_and_a_refusal_is_one():
+    workload = Workload(model=MLP.model, batch="max")
+    found = told("fit", "nonprivate", misbehaving("refuses"), "opacus", workload=workload, capacity=50_000)
+    (refused,) = of(found, "ended")
+    assert refused["outcome"] == "refused"
+    assert "not to my taste" in refused["reason"]
+    plain, stored = of(found, "result")
+    assert plain["batch"] > stored["batch"] > 0
+    assert all(r["need"] <= r["capacity"] == 50_000 for r in (plain, stored))
+
+
 def test_memory_comes_under_its_names_with_the_facts_of_the_model():
     facts, started, result = told("memory", "bk")
     assert facts["facts"]["parameters"] == facts["facts"]["trainable"] == 2 * (8 * 8 + 8)

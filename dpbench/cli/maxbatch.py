@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -31,9 +30,7 @@ from dpbench.cli.workloads import (
 from dpbench.errors import DpbenchError, Refused
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import ratio, size
-
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+from dpbench.sizes import bytes_of
 
 
 def maxbatch(
@@ -99,18 +96,10 @@ def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]
     if (memory is None) == (card_name is None):
         raise DpbenchError("expected either --memory (40GB, 40GiB) or --card (see: dpbench list cards), and not both")
     if card_name is None:
-        capacity = capacity_of(memory or "")
+        capacity = bytes_of(memory or "")
         return capacity, size(capacity)
     found = card(card_name)
     return found.capacity, f"{size(found.capacity)} of an {found.name} ({size(CONTEXT)} are its context's)"
-
-
-def capacity_of(text: str) -> int:
-    """Bytes: ``40GB``, ``40GiB``, ``500MB``; raises DpbenchError for anything else."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]|[KMGT]i)?B?\s*", text)
-    if not found or float(found[1]) <= 0:
-        raise DpbenchError(f"memory is {text!r}; expected a size such as 40GB (1e9 bytes) or 40GiB (2^30 bytes)")
-    return int(float(found[1]) * {**UNITS, **BINARY}[found[2] or ""])
 
 
 def lines(found: list[dict[str, Any]]) -> list[str]:

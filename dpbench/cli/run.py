@@ -22,6 +22,7 @@ from dpbench.cli.workloads import (
     ImageSize,
     Impl,
     Layers,
+    LogicalBatch,
     Model,
     Norm,
     Optimizer,
@@ -50,6 +51,7 @@ def run(
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
     model: Model = None,
     batch: Batch = None,
+    logical_batch: LogicalBatch = None,
     seq_len: SeqLen = None,
     image_size: ImageSize = None,
     impl: Impl = None,
@@ -68,6 +70,7 @@ def run(
     threads: Annotated[List, timing(help="CPU threads.")] = None,
     seed: Annotated[List, axis(help="Of weights and batch.")] = None,
     rounds: Annotated[int | None, timing(help="Fresh processes that time; 6 or more give intervals.")] = None,
+    memory: Annotated[str | None, timing(help="What a step may take at --batch max: 40GB; of a card, all.")] = None,
     budget: Annotated[float | None, timing(help="Seconds of timing per implementation and round.")] = None,
     timeout: Annotated[float | None, timing(help="Seconds after which a cell is given up.")] = None,
     select: Annotated[str | None, course("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
@@ -89,6 +92,7 @@ def run(
     """
     axes = {
         **{"model": models(model), "implementation": values(impl), "batch": values(batch)},
+        "logical_batch": values(logical_batch),
         **{"seq_len": values(seq_len), "image_size": values(image_size), "layers": values(layers)},
         **{"classes": values(classes), "precision": values(precision), "attention": values(attention)},
         **{"norm": values(norm), "trainable": trainable or None, "step": values(step)},
@@ -96,8 +100,8 @@ def run(
         **{"clip_style": clip_style or None, "device": values(device), "threads": values(threads)},
         "seed": values(seed),
     }
-    times = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout}
-    what, cells = chosen(suite, axes, times, select, resume)
+    settings = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout, "memory": memory}
+    what, cells = chosen(suite, axes, settings, select, resume)
     if dry_run:
         print_cells(cells)
         return
@@ -118,10 +122,10 @@ def run(
 
 
 def chosen(
-    suite: str | None, axes: dict[str, Any], times: dict[str, Any], select: str | None, resume: Path | None
+    suite: str | None, axes: dict[str, Any], settings: dict[str, Any], select: str | None, resume: Path | None
 ) -> tuple[Suite, list[Cell]]:
     """The suite and the cells that the options ask for, or those of the file that is resumed."""
-    given = any(v is not None for v in (suite, select, *axes.values(), *times.values()))
+    given = any(v is not None for v in (suite, select, *axes.values(), *settings.values()))
     if resume is not None and not given:
         return resumed(resume)
     if resume is not None and suite is None and axes["model"] is None:
@@ -131,7 +135,7 @@ def chosen(
         )
     if suite is None and axes["model"] is None:
         raise DpbenchError("nothing to run: give a suite (dpbench run quickstart) or --model and --batch; see --help")
-    what = asked(suite, axes, times)
+    what = asked(suite, axes, settings)
     return what, cells_of(what, select)
 
 

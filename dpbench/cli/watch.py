@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from dpbench.records import Outcome, Record, Workload, to_json
+from dpbench.records import MAX, Outcome, Record, Workload, to_json
 from dpbench.reporting import summary
 from dpbench.reporting.numbers import WORDS, significant, size
 from dpbench.results import read
 from dpbench.rows import Row, rows
-from dpbench.runner import Event
+from dpbench.runner import FIT, Event
 from dpbench.sweep import Started
 
 
@@ -83,7 +83,7 @@ class Lines:
         print(text, file=sys.stderr)
 
     def on(self, event: Started | Event) -> None:
-        """A heading, or a line for each record."""
+        """A heading, or a line for each record and, on stderr, for each batch that is searched for."""
         if isinstance(event, Started):
             self._path, self._count, self._done = event.path, len(event.cells), len(event.done)
             self._records = list(event.done)
@@ -97,6 +97,8 @@ class Lines:
                 self._write(f"\n{self._workload.label()}")
             number = f"{self._done:>{len(str(self._count))}}/{self._count}"
             self._write(f"  [{number}] {line_of(rows(self._records)[-1])}")
+        elif event.phase == FIT and event.implementation is not None:
+            self.say(f"  {event.implementation}: its largest batch is traced")
 
     def end(self) -> None:
         """The summary, and what to do next."""
@@ -133,6 +135,9 @@ def heading(event: Started) -> list[str]:
     lines.append(describe(dict(event.environment)))
     lines += [f"device {device}, {threads if given is None else given} threads" for device, given in devices]
     lines += [f"step: {step_says(step)}" for step in steps]
+    if any(w.batch == MAX for w in workloads):
+        memory = event.environment["settings"]["memory"] or "the card's memory"
+        lines.append(f"B=max: the largest physical batch whose step fits into {memory}, found by tracing")
     lines += [f"clipping: {formula(*clip)}" for clip in clips]
     return lines
 
@@ -157,6 +162,7 @@ def line_of(row: Row) -> str:
     if row.outcome is not Outcome.OK:
         return f"{text} {WORDS[row.outcome]}: {' '.join(row.reason.split())}"
     figures = [
+        f"B={row.batch}" if row.batch_is_max else "",
         "" if row.examples_per_s is None else f"{significant(row.examples_per_s):>8} examples/s",
         "" if row.speed_relative is None else f"x{row.speed_relative:.2f}",
         "" if row.memory is None else f"{size(row.memory):>8}",

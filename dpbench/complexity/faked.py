@@ -43,7 +43,7 @@ class Faked:
         with self.mode:
             emptied(task.model)
             batch = pytree.tree_map_only(
-                Tensor, lambda t: torch.empty((workload.batch, *t.shape[1:]), dtype=t.dtype), example
+                Tensor, lambda t: torch.empty((workload.physical, *t.shape[1:]), dtype=t.dtype), example
             )
             self.model, self.losses, self.batch = precision.apply(workload.precision, task.model, task.losses, batch)
 
@@ -56,7 +56,7 @@ class Faked:
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise ReadsValues(
                 f"{what} reads values of tensors ({error.func}), which a trace without memory does not have. "
-                "Measure it instead: dpbench run."
+                "Measure it instead: dpbench run, at a batch size that is given."
             ) from error
 
     @property

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpbench.complexity.predict import trace_of
+import torch
+
+from dpbench.cards import CONTEXT
+from dpbench.complexity.predict import one_by_one, trace_of
 from dpbench.complexity.trace import Trace
+from dpbench.precision import check_device
 from dpbench.records import Workload
 
 STARTS = (2, 4)
 """The two batch sizes whose traces give the first slope."""
 MOST = 1 << 20
 """Where memory does not grow with the batch, as where examples are taken one by one."""
+MOST_ONE_BY_ONE = 64
+"""Where examples are taken one by one and a run asks for the largest batch: no larger one is faster."""
 STRIDE = 16
 """How many times larger than the largest batch so far the next guess may be."""
 
@@ -29,8 +35,19 @@ class Largest:
     trace: Trace
 
 
-def largest(name: str, workload: Workload, capacity: int) -> Largest:
-    """By the slope of two traces; the answer and its successor are traced, too.
+def capacity_of(device: str) -> int:
+    """Bytes that tensors can have on a CUDA device: its memory without the context."""
+    return int(torch.cuda.get_device_properties(check_device(device)).total_memory) - CONTEXT
+
+
+def to_run(name: str, workload: Workload, capacity: int) -> Largest:
+    """The largest batch that is worth a run: that of a logical batch at most, and few examples if one by one."""
+    most = workload.logical_batch or (MOST_ONE_BY_ONE if one_by_one(name) else MOST)
+    return largest(name, workload, capacity, most)
+
+
+def largest(name: str, workload: Workload, capacity: int, most: int = MOST) -> Largest:
+    """At most ``most``, by the slope of two traces; the answer and its successor are traced, too.
 
     Raises:
         Refused: as the implementation does.
@@ -42,14 +59,16 @@ def largest(name: str, workload: Workload, capacity: int) -> Largest:
             traces[batch] = trace_of(name, replace(workload, batch=batch))
         return traces[batch].resident + traces[batch].peak
 
-    batch = search(need, capacity)
+    # A whole logical batch at once needs no sum beside it, and so may fit where a smaller one does not.
+    at_once = workload.logical_batch == most and need(most) <= capacity
+    batch = most if at_once else search(need, capacity, most)
     shown = max(batch, 1)
-    return Largest(batch, need(shown), need(batch + 1) if batch < MOST else None, traces[shown])
+    return Largest(batch, need(shown), need(batch + 1) if batch < most else None, traces[shown])
 
 
-def search(need: Callable[[int], int], capacity: int) -> int:
+def search(need: Callable[[int], int], capacity: int, most: int = MOST) -> int:
     """The largest batch with ``need(batch) <= capacity``, for a need that grows, and almost linearly."""
-    low, high = 0, MOST + 1
+    low, high = 0, most + 1
     points: list[tuple[int, int]] = []
     guesses = list(STARTS)
     while high - low > 1:
@@ -60,7 +79,7 @@ def search(need: Callable[[int], int], capacity: int) -> int:
         else:
             (a, at_a), (b, at_b) = points[-2:]
             slope = (at_b - at_a) / (b - a)
-            guess = int(b + (capacity - at_b) / slope) if slope > 0 else MOST
+            guess = int(b + (capacity - at_b) / slope) if slope > 0 else most
             # Where something else than the batch made the peak, two points tell little of what comes.
             guess = min(guess, STRIDE * max(a, b))
         guess = min(max(guess, low + 1), high - 1)

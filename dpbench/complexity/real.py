@@ -27,7 +27,7 @@ class Real:
                 f"a trace of real tensors needs about {4 * COPIES * parameters / 1e9:.1f} GB for {parameters} "
                 f"parameters, {free / 1e9:.1f} GB are free. Trace fewer layers (--layers)."
             )
-        built = Built(workload, workload.batch)
+        built = Built(workload, workload.physical)
         self.workload = workload
         self.model, self.losses, self.batch = built.model, built.losses, built.batch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from dpbench.records import Workload
+from dpbench.records import MAX, Workload
 from dpbench.rows import Row
 from dpbench.selection import SHORT
 
@@ -32,10 +32,13 @@ class Panel:
 
 
 def panels_of(rows: Iterable[Row], size: str) -> list[Panel]:
-    """Rows by everything but ``size``, where there are two sizes to compare; titled by what differs."""
+    """Rows by everything but ``size``, where there are two sizes to compare; titled by what differs.
+
+    The largest batch that fits is another for each implementation, and no point of an axis.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     others = [f.name for f in fields(Workload) if f.name != size]
-    for row in rows:
+    for row in (r for r in rows if getattr(r.workload, size) != MAX):
         key = (row.file, *(getattr(row.workload, name) for name in others))
         groups.setdefault(key, []).append(row)
     groups = {k: g for k, g in groups.items() if len({getattr(r.workload, size) for r in g} - {None}) > 1}

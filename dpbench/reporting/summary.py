@@ -56,6 +56,8 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
     notes = [f"[{number}] {reason}" for reason, number in reasons.items()]
     if any(row.speed_relative is not None or row.memory_relative is not None for row in rows):
         notes.append(f"ratio: to {baseline} on the same workload; error: of the gradient, to the per-example loop")
+    if any(row.batch_is_max for row in rows):
+        notes.append("B=max: each at the largest physical batch that fits, its own; their examples/s are compared")
     fewest = min((r.rounds for r in rows if r.rounds), default=stats.MIN_ROUNDS)
     if fewest < stats.MIN_ROUNDS:
         rounds = "1 round" if fewest == 1 else f"{fewest} rounds"
@@ -121,6 +123,10 @@ def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Bloc
         head.pop(3)
         for line in made:
             line.pop(3)
+    if group[0].batch_is_max:
+        head.insert(1, "B")
+        for line, row in zip(made, group, strict=True):
+            line.insert(1, "-" if row.batch is None else str(row.batch))
     title = group[0].workload.label()
     if group[0].parameters:
         title += f"  ({count(group[0].parameters)} parameters)"

@@ -38,7 +38,9 @@ class Value:
 
 
 def _time_ratio(row: Row) -> float | None:
-    return 1 / row.speed_relative if row.speed_relative else None
+    # Where each has a batch of its own, a step of one is not compared with a step of the other.
+    of_one_size = not row.batch_is_max or row.workload.logical_batch is not None
+    return 1 / row.speed_relative if row.speed_relative and of_one_size else None
 
 
 def _speed_ratio(row: Row) -> float | None:
@@ -53,6 +55,7 @@ VALUES = {
     "throughput": Value("examples_per_s", "throughput", "examples/s", "higher", 1, _speed_ratio),
     "tokens": Value("tokens_per_s", "throughput", "tokens/s", "higher", 1, _speed_ratio),
     "seconds": Value("seconds", "time per step", "ms", "lower", 1e-3, _time_ratio),
+    "batch": Value("batch", "physical batch", "examples", "higher"),
     "memory": Value("memory", "peak memory above parameters and batch", "GB", "lower", 1e9, _memory_ratio),
     "process": Value("process_peak", "peak memory of the process", "GB", "lower", 1e9),
     "error": Value("parity_error", "relative error of the gradient", "", "lower"),

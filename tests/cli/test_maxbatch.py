@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from typer.testing import CliRunner
 
 from dpbench.cli import app
-from dpbench.cli.maxbatch import capacity_of
-from dpbench.errors import DpbenchError
 
 ARGUMENTS = ["maxbatch", "--model", "synthetic:mlp(width=64,depth=3)", "--impl", "bk,opacus"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("40GB", 40 * 10**9), ("40GiB", 40 * 2**30), ("1.5 MB", 1_500_000), ("800", 800)]
-)
-def test_sizes(text, expected):
-    assert capacity_of(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "forty", "0GB", "-1GB", "40 Gb"])
-def test_what_is_no_size_is_said(text):
-    with pytest.raises(DpbenchError, match="expected a size such as 40GB"):
-        capacity_of(text)
 
 
 def test_for_people_and_machines():

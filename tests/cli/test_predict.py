@@ -7,6 +7,7 @@ import json
 from typer.testing import CliRunner
 
 from dpbench.cli import app
+from dpbench.errors import DpbenchError
 
 MLP = ["--model", "synthetic:mlp(width=32,depth=2)"]
 
@@ -79,3 +80,9 @@ def test_layers_for_people_and_machines():
 def test_a_mistake_is_told():
     done = CliRunner().invoke(app, ["predict", "--model", "synthetic:mpl", "--batch", "4"])
     assert "Did you mean mlp" in str(done.exception)
+
+
+def test_the_largest_batch_is_no_number_to_predict_for():
+    error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "max", "--impl", "bk"]).exception
+    assert isinstance(error, DpbenchError)
+    assert "batch is 'max', expected a number here" in str(error)

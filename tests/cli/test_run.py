@@ -42,6 +42,12 @@ def test_dry_run_prints_the_cells_with_the_baseline_and_writes_nothing(tmp_path)
     assert not (tmp_path / "r").exists()
 
 
+def test_the_largest_batch_is_asked_for_by_its_name():
+    words = ["--model", MODEL, "--batch", "max", "--logical-batch", "64", "--impl", "bk", "--dry-run"]
+    lines = run(*words).stdout.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines[:2]] == [f"{MODEL} B=max logical_batch=64"] * 2
+
+
 def test_the_sequence_length_is_also_called_t():
     assert "T=32" in run("--model", "synthetic:transformer", "--batch", "4", "--T", "32", "--dry-run").stdout
 
@@ -53,7 +59,8 @@ def test_the_sequence_length_is_also_called_t():
         (["quickstrat"], "Did you mean quickstart"),
         (["--model", MODEL], "--batch is missing"),
         (["--model", MODEL, "--batch", "0"], "--batch is 0"),
-        (["--model", MODEL, "--batch", "four"], "--batch is 'four'"),
+        (["--model", MODEL, "--batch", "four"], "--batch is 'four', expected a valid integer or 'max'"),
+        (["--model", MODEL, "--batch", "max", "--memory", "much"], "--memory is 'much', expected a size such as 40GB"),
         (["--model", MODEL, "--batch", "4", "--precision", "fp31"], "--precision is 'fp31'"),
         (["--model", MODEL, "--batch", "4", "--rounds", "0"], "--rounds is 0"),
         (["--model", MODEL, "--batch", "4", "--impl", "bkk"], "Did you mean bk"),

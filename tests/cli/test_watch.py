@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from rich.console import Console
 
 from dpbench.cli.live import Live
 from dpbench.cli.watch import Json, Lines, line_of
-from dpbench.records import Outcome, from_json
+from dpbench.records import Cell, Outcome, from_json
 from dpbench.rows import rows
 from dpbench.runner import Progress
 from dpbench.store import read
@@ -54,6 +56,21 @@ def test_a_result_in_a_line_has_its_ratio_or_its_reason():
     assert "x1.00" in fast
     assert "x0.50" in slow
     assert refused.split(maxsplit=1) == ["vmap", "refused: not a model for vmap"]
+
+
+def test_the_search_for_the_largest_batch_is_told_and_the_batch_is_in_the_line(tmp_path, capsys):
+    most = workload(batch="max")
+    settings = {"settings": {"memory": "4GB"}}
+    cells = (Cell("bk", most),)
+    lines = []
+    shown = Lines(lines.append)
+    shown.on(Started(path=tmp_path / "r.jsonl", cells=cells, done=(), environment={**ENVIRONMENT, **settings}))
+    shown.on(Progress(most, None, "largest batch", 0.0))
+    shown.on(Progress(most, "bk", "largest batch", 0.0))
+    shown.on(replace(record("bk", most), largest=39))
+    assert "B=max: the largest physical batch whose step fits into 4GB, found by tracing" in lines
+    assert "B=39" in lines[-1]
+    assert capsys.readouterr().err == "  bk: its largest batch is traced\n"
 
 
 def test_json_gives_records_only_the_old_ones_first(tmp_path, capsys):

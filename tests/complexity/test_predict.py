@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from dpbench.complexity.predict import predict
+from dpbench.built import Built
+from dpbench.complexity.predict import predict, trace_of
 from dpbench.errors import Refused
+from dpbench.meters import meter_for
+from dpbench.models import build
+from dpbench.prepared import Prepared
 from dpbench.records import Workload
 from dpbench.registry import available
 from tests.models.tiny import TINY
@@ -45,6 +51,25 @@ def test_memory_grows_with_the_batch_and_storing_needs_most():
     )  # fmt: skip
     assert large["opacus"] > 3 * small["opacus"]
     assert large["opacus"] > large["bk"] >= large["nonprivate"]
+
+
+@pytest.mark.parametrize("name", ["nonprivate", "bk", "opacus"])
+def test_the_sum_of_the_batches_before_is_alive_beside_the_next(name):
+    one = Workload(model="synthetic:transformer", batch=4, seq_len=16)
+    alone, two = trace_of(name, one), trace_of(name, replace(one, logical_batch=8))
+    # Three of them while they are added, as large as the parameters; norms and losses are small.
+    assert two.peak <= max(alone.peak + 4 * build(one).parameters, 12 * build(one).parameters) + 1000
+    assert two.peak > alone.peak
+
+
+@pytest.mark.parametrize("name", ["nonprivate", "opacus"])
+def test_two_physical_batches_tell_the_memory_of_all(name):
+    workload = Workload(model="synthetic:transformer", batch=4, seq_len=16, logical_batch=22)
+    built = Built(workload, 4)
+    prepared = Prepared(name, built, workload)
+    prepared.warm_up()
+    real = prepared.memory(meter_for(built.device))["peak_live"]
+    assert trace_of(name, workload).peak == pytest.approx(real, rel=0.01)
 
 
 def test_what_an_implementation_refuses_is_no_figure(tmp_path):

@@ -15,6 +15,12 @@ def test_a_single_size_gives_no_panel():
     assert len(panels_of(rows([record(on=workload(batch=8, seq_len=t)) for t in (1, 2)]), "seq_len")) == 1
 
 
+def test_the_largest_batch_is_no_point_of_an_axis_but_may_be_what_differs():
+    every = rows([record(on=workload(batch=b, seq_len=t)) for b in (4, 8, "max") for t in (1, 2)])
+    assert {r.workload.batch for p in panels_of(every, "batch") for r in p.rows} == {4, 8}
+    assert "transformers:gpt2\nB=max" in [p.title for p in panels_of(every, "seq_len")]
+
+
 def test_options_of_a_model_are_shown_where_its_name_is_not_enough():
     every = rows([record(on=workload(m, b)) for m in ("timm:x(a=1)", "timm:y") for b in (1, 2)])
     assert [p.title for p in panels_of(every, "batch")] == ["timm:x", "timm:y"]

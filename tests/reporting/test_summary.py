@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -31,6 +32,19 @@ def test_a_workload_is_a_block_of_lines():
         "",
         "4 cells: 2 ok, 1 wrong, 1 out of memory",
     ]
+
+
+def test_where_each_has_a_batch_of_its_own_it_is_a_column():
+    most = workload(batch="max")
+    made = [replace(record(n, most, tokens=None, seconds=SIX), largest=b) for n, b in (("nonprivate", 40), ("bk", 39))]
+    refused = record("vmap", most, Outcome.REFUSED, "not to my taste")
+    text = summary.lines(rows([*made, refused]))
+    assert text[0].startswith("transformers:gpt2 B=max")
+    assert [line.split()[:2] for line in text[1:5]] == [
+        ["implementation", "B"], ["nonprivate", "40"], ["bk", "39"], ["vmap", "-"]
+    ]  # fmt: skip
+    assert any(line.startswith("B=max: each at the largest physical batch that fits") for line in text)
+    assert not any(line.startswith("B=max") for line in summary.lines(rows(RECORDS)))
 
 
 def test_models_without_tokens_have_no_such_column():

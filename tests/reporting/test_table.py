@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from dpbench import results
@@ -31,6 +33,19 @@ def test_figures_and_words_stand_side_by_side(small):
         (("transformers:gpt2", "8"), (16.0, "wrong", "OOM", "refused", 8.0)),
         (("transformers:gpt2", "16"), (16.0, "", "timed out", "failed", "OOM")),
     )
+
+
+def test_the_largest_batches_are_a_table_and_their_steps_are_not_compared(tmp_path):
+    def built(value, relative=None, **axes):
+        most = workload(batch="max", **axes)
+        found = [replace(record(n, most, seconds=[[1.0]]), largest=b) for n, b in (("nonprivate", 40), ("bk", 20))]
+        directory = tmp_path / f"{value}-{relative}-{axes}"
+        return build([results.read(write(directory, found))], value=value, relative_to=relative).lines[0][1]
+
+    assert built("batch") == (40, 20)
+    assert built("throughput", "nonprivate") == (1.0, 0.5)
+    assert built("seconds", "nonprivate") == ("-", "-")
+    assert built("seconds", "nonprivate", logical_batch=256) == (1.0, 1.0)
 
 
 def test_reasons_are_footnotes_once_each(small):
