@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpbench.cards import Card
 from dpbench.complexity.prediction import Prediction
@@ -28,9 +29,10 @@ SAYS = {
 def lines(made: Sequence[Prediction], card: Card | None = None) -> list[str]:
     """What people want to know first: time and memory beside non-private; then where the FLOPs are."""
     first = made[0]
-    there = max((p.trace.resident for p in made if p.trace), default=0)
-    head = f"{first.workload.label()}  ({count(first.parameters)} parameters, {size(there)} before the step)"
     found = [p for p in made if p.trace]
+    there = max((p.trace.resident for p in made if p.trace), default=0)
+    workload = replace(first.workload, batch="max") if differ(found) else first.workload
+    head = f"{workload.label()}  ({count(first.parameters)} parameters, {size(there)} before the step)"
     if not found:
         return [head, *refusals(made)]
     return [
@@ -45,22 +47,35 @@ def lines(made: Sequence[Prediction], card: Card | None = None) -> list[str]:
     ]
 
 
+def differ(found: Sequence[Prediction]) -> bool:
+    """Whether each has a largest batch of its own."""
+    return len({p.workload.physical for p in found}) > 1
+
+
 def costs(found: Sequence[Prediction], card: Card | None) -> list[list[str]]:
     """Time on a card, FLOPs and peak, each beside the baseline."""
     base = next((p for p in found if p.implementation == "nonprivate"), None)
     head = ["implementation", "FLOPs", "ratio", "peak", "ratio", "alive at the peak"]
-    table = [head if card is None else [head[0], card.name, "range", "examples/s", "ratio", *head[1:]]]
+    several = differ(found)
+    names = [head[0], *(["B"] if several else [])]
+    table = [[*names, *([] if card is None else [card.name, "range", "examples/s", "ratio"]), *head[1:]]]
     for p in found:
         assert p.trace is not None
         t, b = p.trace, base.trace if base else None
-        row = [count(t.total), ratio(t.total / b.total) if b else "-"]
+        each = t.total / p.workload.physical
+        row = [count(t.total), ratio(each / b.total * base.workload.physical) if base and b else "-"]
         row += [size(t.peak), ratio(t.peak / b.peak) if b else "-", alive(p)]
         if p.seconds:
-            s, faster = p.seconds, ratio(base.seconds.expected / p.seconds.expected) if base and base.seconds else "-"
-            rate = f"{p.workload.batch / s.expected:.3g}"
-            row = [duration(s.expected), f"{duration(s.low)} - {duration(s.high)}", rate, faster, *row]
-        table.append([p.implementation, *row])
+            s, faster = p.seconds, ratio(rate(p) / rate(base)) if base and base.seconds else "-"
+            row = [duration(s.expected), f"{duration(s.low)} - {duration(s.high)}", significant(rate(p)), faster, *row]
+        table.append([p.implementation, *([str(p.workload.physical)] if several else []), *row])
     return table
+
+
+def rate(p: Prediction) -> float:
+    """Examples per second on the card."""
+    assert p.seconds is not None
+    return p.workload.physical / p.seconds.expected
 
 
 def alive(p: Prediction) -> str:
@@ -109,6 +124,7 @@ def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
         "; ".join(f"{m}: {text}" for m, text in SAYS.items() if m in modules),
         "attention: products between activations, which no formula of a weight counts",
         "formula: the paper's for these modules, against the trace without attention; = where they are equal",
+        *(["ratio of FLOPs: for each example"] if differ(found) else []),
         "peak: bytes above what is there before the step: parameters, buffers, batch, the optimizer's state",
         *(
             [

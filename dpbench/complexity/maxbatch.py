@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from dpbench.cards import CONTEXT
-from dpbench.complexity.predict import one_by_one, trace_of
 from dpbench.complexity.trace import Trace
+from dpbench.complexity.tracing import one_by_one, trace_of
 from dpbench.precision import check_device
 from dpbench.records import Workload
 

@@ -5,38 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
-from dpbench.built import clip_of
 from dpbench.cards import Card
 from dpbench.complexity import modules, space
-from dpbench.complexity.faked import Faked, ReadsValues
+from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
-from dpbench.complexity.meter import traced
+from dpbench.complexity.maxbatch import largest
+from dpbench.complexity.modules import Layer
 from dpbench.complexity.prediction import Prediction
-from dpbench.complexity.real import Real
 from dpbench.complexity.roofline import seconds
-from dpbench.complexity.trace import Trace, extrapolated
-from dpbench.errors import Refused, unknown
-from dpbench.preparation import prepare
+from dpbench.complexity.tracing import ON, either
+from dpbench.errors import DpbenchError, Refused, unknown
 from dpbench.records import Workload
 from dpbench.registry import load
-from dpbench.step import Training, summed
-
-ON = {"trace": "tensors of shapes without memory", "real": "real tensors of small batches on this CPU"}
-"""What an implementation can be traced on."""
-
-SMALL = 2, 3
-"""The batches of real tensors that larger ones are extrapolated from; one example alone may take another path."""
 
 
 def predict(
     workload: Workload, implementations: Sequence[str], card: Card | None = None, on: str = "trace"
 ) -> Iterator[Prediction]:
-    """One prediction for each implementation, as they come.
+    """One prediction of one physical batch for each implementation, as they come.
 
-    ``card``: what to give times for. ``on``: ``trace``, or ``real`` (small batches of real tensors), which is taken
-    for an implementation that reads values, too.
+    ``card``: what to give times for; ``batch = "max"`` is the largest that fits into it, of each implementation.
+    ``on``: ``trace``, or ``real`` (small batches of real tensors), which is taken for an implementation that reads
+    values, too.
 
     Raises:
         DpbenchError: for an unknown model, implementation or option, or a precision that the card lacks.
@@ -45,84 +36,56 @@ def predict(
         raise unknown("way of tracing", on, ON)
     if card is not None:
         card.peak(workload.precision)
-    whole = Faked(workload)
-    uses = layers(whole)
+    workload = replace(workload, logical_batch=None)
+    if workload.batch == "max":
+        if card is None:
+            raise DpbenchError("the largest batch is that of a card: give one with --card (see: dpbench list cards)")
+        for name in implementations:
+            yield _at_largest(name, workload, card, on)
+        return
+    task = Faked(workload)
+    uses = layers(task)
     for name in implementations:
-        declared = load(name).MODULES
-        readable = modules.is_readable(declared)
-        found = Prediction(
-            name,
-            workload,
-            whole.parameters,
-            whole.trainable,
-            declared,
-            modules.of_network(uses, declared) if readable else None,
-            modules.of_kernels(uses, declared) if readable else Counter(),
-            modules.of_formula(uses, declared) if readable else Counter(),
-            space.of_network(uses, declared, workload.precision) if readable else None,
-            None,
-            on,
-        )
-        try:
-            trace, how = _either(name, workload, whole, on)
-        except Refused as error:
-            yield replace(found, reason=str(error))
-            continue
-        time = None if card is None else seconds(trace, card, workload.precision)
-        yield replace(found, trace=trace, on=how, seconds=time)
+        yield _one(name, task, uses, card, on)
 
 
-def _either(name: str, workload: Workload, whole: Faked, on: str) -> tuple[Trace, str]:
-    if on == "trace":
-        try:
-            return trace_of(name, workload, whole), on
-        except ReadsValues:
-            pass
-    return _on_real(name, workload, whole.parameters), "real"
+def _at_largest(name: str, workload: Workload, card: Card, on: str) -> Prediction:
+    one = Faked(replace(workload, batch=1))
+    try:
+        most = largest(name, workload, card.capacity)
+    except Refused as error:
+        return replace(_counted(name, one, layers(one), on), reason=str(error))
+    if not most.batch:
+        reason = f"one example needs {most.need} bytes, {card.name} has {card.capacity} for tensors"
+        return replace(_counted(name, one, layers(one), on), reason=reason)
+    task = Faked(replace(workload, batch=most.batch))
+    return _one(name, task, layers(task), card, on)
 
 
-def one_by_one(name: str) -> bool:
-    """Whether it goes through the examples of a batch one by one."""
-    return load(name).MODULES.startswith("B x")
+def _one(name: str, task: Faked, uses: Sequence[Layer], card: Card | None, on: str) -> Prediction:
+    found = _counted(name, task, uses, on)
+    try:
+        trace, how = either(name, task.workload, task, on)
+    except Refused as error:
+        return replace(found, reason=str(error))
+    time = None if card is None else seconds(trace, card, task.workload.precision)
+    return replace(found, trace=trace, on=how, seconds=time)
 
 
-def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace:
-    """The trace of one step of ``name``; ``faked``: the workload, where it is there already.
-
-    Of a logical batch it is that of the first two physical batches: the second finds a sum, as all that follow do.
-
-    Raises:
-        Refused: as the implementation does; ReadsValues where there is no trace without values.
-    """
-    if not one_by_one(name):
-        return _traced(name, faked or Faked(workload))
-    # One and two of them tell what each costs, and memory does not grow.
-    one, two = (_traced(name, Faked(replace(workload, batch=n))) for n in (1, 2))
-    most = one if workload.physical == 1 else two
-    return replace(extrapolated(one, two, workload.physical), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
-
-
-def _on_real(name: str, workload: Workload, parameters: int) -> Trace:
-    """The trace of small batches of real tensors, extrapolated along a line."""
-    small = replace(workload, device="cpu", precision="fp32" if workload.precision == "tf32" else workload.precision)
-    if workload.physical in (1, *SMALL):
-        return _traced(name, Real(small, parameters))
-    first, second = (_traced(name, Real(replace(small, batch=n), parameters)) for n in SMALL)
-    return extrapolated(first, second, workload.physical, start=SMALL[0])
-
-
-def _traced(name: str, task: Faked | Real) -> Trace:
-    workload = task.workload
-    with task.context(name):
-        step = prepare(name, task.model, task.losses, clip_of(workload))
-        whole = summed(task.model, step, workload, most=2)
-        training = None if workload.step == "gradient" else Training(task.model, whole, workload.optimizer)
-        try:
-            # The first step makes plan and optimizer state; what is traced is one like all that follow.
-            (training or whole)(task.batch)
-            task.model.zero_grad(set_to_none=True)
-            resident = [*task.tensors, *(training.state if training else [])]
-            return traced(partial(training or whole, task.batch), resident, task.model)
-        finally:
-            step.close()
-            task.model.zero_grad(set_to_none=True)
+def _counted(name: str, task: Faked, uses: Sequence[Layer], on: str) -> Prediction:
+    """What formulas say."""
+    declared = load(name).MODULES
+    readable = modules.is_readable(declared)
+    return Prediction(
+        implementation=name,
+        workload=task.workload,
+        parameters=task.parameters,
+        trainable=task.trainable,
+        modules=declared,
+        analytic=modules.of_network(uses, declared) if readable else None,
+        kernels=modules.of_kernels(uses, declared) if readable else Counter(),
+        formula=modules.of_formula(uses, declared) if readable else Counter(),
+        space=space.of_network(uses, declared, task.workload.precision) if readable else None,
+        trace=None,
+        on=on,
+    )

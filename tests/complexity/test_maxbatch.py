@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpbench.cards import CONTEXT
 from dpbench.complexity.maxbatch import MOST, MOST_ONE_BY_ONE, capacity_of, largest, search, to_run
-from dpbench.complexity.predict import trace_of
+from dpbench.complexity.tracing import trace_of
 from dpbench.errors import DpbenchError
 from dpbench.models import build
 from dpbench.records import Workload

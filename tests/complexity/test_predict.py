@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dpbench.built import Built
-from dpbench.complexity.predict import predict, trace_of
+from dpbench.complexity.predict import predict
+from dpbench.complexity.tracing import trace_of
 from dpbench.errors import Refused
 from dpbench.meters import meter_for
 from dpbench.models import build

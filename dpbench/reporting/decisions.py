@@ -1,0 +1,56 @@
+"""The picture of the layerwise decision: 2T^2 against pd over the depth of a network (Bu et al. 2022, figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpbench.reporting.plots import STYLE
+
+GHOST, INSTANTIATE = "#0072B2", "#E69F00"
+"""The colours of bk and of opacus in every chart: who takes ghost norms, and who instantiates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One layer: elements of the two Grams of its ghost norm, and of one per-sample gradient."""
+
+    name: str
+    grams: int
+    gradient: int
+
+
+def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
+    """A chart with the layers from left to right; what lies lower of both is what the rule picks."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    places = range(1, len(decisions) + 1)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(max(4.5, 0.16 * len(decisions) + 2.5), 3.0), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        for i, d in zip(places, decisions, strict=True):
+            axes.plot([i, i], [d.grams, d.gradient], color="#cccccc", linewidth=1, zorder=1)
+        axes.plot(places, [d.grams for d in decisions], "h", color=GHOST, label="2T², ghost norm", zorder=2)
+        axes.plot(places, [d.gradient for d in decisions], "D", color=INSTANTIATE, label="pd, instantiate", zorder=2)
+        first = next((i for i, d in zip(places, decisions, strict=True) if d.grams < d.gradient), None)
+        if first is not None:
+            axes.axvline(first - 0.5, color="#555555", linewidth=0.8, linestyle=":")
+            axes.annotate(
+                f"first ghost norm: {first}, {decisions[first - 1].name}",
+                (first - 0.5, 1.0), xycoords=("data", "axes fraction"), xytext=(3, -2), textcoords="offset points",
+                va="top", fontsize=7.5, color="#222222", annotation_clip=False,
+            )  # fmt: skip
+        axes.set_yscale("log")
+        axes.set_xlim(0, len(decisions) + 1)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylim(1, 10 * max(max(d.grams, d.gradient) for d in decisions))
+        axes.set_title(title, loc="left", color="#222222")
+        axes.set_xlabel("layers, in the order of the forward")
+        axes.set_ylabel("elements for one example")
+        figure.legend(loc="outside lower left", ncols=2)
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
