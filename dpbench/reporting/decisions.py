@@ -39,12 +39,8 @@ def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
         axes.plot(places, [d.gradient for d in decisions], "D", color=INSTANTIATE, label="pd, instantiate", zorder=2)
         first = next((i for i, d in zip(places, decisions, strict=True) if d.grams < d.gradient), None)
         if first is not None:
-            axes.axvline(first - 0.5, color="#555555", linewidth=0.8, linestyle=":")
-            axes.annotate(
-                f"first ghost norm: {first}, {decisions[first - 1].name}",
-                (first - 0.5, 1.0), xycoords=("data", "axes fraction"), xytext=(3, -2), textcoords="offset points",
-                va="top", fontsize=7.5, color="#222222", annotation_clip=False,
-            )  # fmt: skip
+            label = f"first ghost norm: {first}, {decisions[first - 1].name}"
+            axes.axvline(first - 0.5, color="#555555", linewidth=0.8, linestyle=":", label=label)
         axes.set_yscale("log")
         axes.set_xlim(0, len(decisions) + 1)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -82,7 +82,7 @@ def test_a_mistake_is_told():
     assert "Did you mean mlp" in str(done.exception)
 
 
-def test_the_largest_batch_is_no_number_to_predict_for():
+def test_the_largest_batch_is_that_of_a_card():
     error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "max", "--impl", "bk"]).exception
     assert isinstance(error, DpbenchError)
-    assert "batch is 'max', expected a number here" in str(error)
+    assert "the largest batch is that of a card: give one with --card" in str(error)
