@@ -6,13 +6,16 @@ can be given for a card that is not there.
 
 from __future__ import annotations
 
+import json
+import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from dpbench.errors import DpbenchError, unknown
 
@@ -71,22 +74,65 @@ class Card:
         return self.peaks[wanted]
 
 
+HERE = "here"
+"""What a calibrated machine is called as a card; a device other than the CPU follows: ``here:cuda``."""
+
+
+def calibrated_name(device: str) -> str:
+    """The card that a kind of device of this machine is, once it is calibrated."""
+    return HERE if device == "cpu" else f"{HERE}:{device}"
+
+
+def calibration_file(name: str) -> Path:
+    """Where a calibration is kept: ``$XDG_CACHE_HOME/dpbench``, by default ``~/.cache/dpbench``."""
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache_home) / "dpbench" / f"{name.replace(':', '-')}.json"
+
+
+def keep(card: Card) -> Path:
+    """Write a calibrated card, whole or not at all; where it is."""
+    path = calibration_file(card.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_text(json.dumps({f.name: _plain(getattr(card, f.name)) for f in fields(card)}, indent=1))
+    fresh.replace(path)
+    return path
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _calibrated(name: str) -> Card:
+    path = calibration_file(name)
+    device = name.partition(":")[2] or "cpu"
+    if not path.is_file():
+        raise DpbenchError(f"this machine is not calibrated ({device}); run: dpbench calibrate --device {device}")
+    try:
+        return _card(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise DpbenchError(f"{path} holds no calibration ({error}); run again: dpbench calibrate") from None
+
+
+def _card(row: dict[str, Any]) -> Card:
+    return Card(**row | {"peaks": MappingProxyType(row["peaks"]), "torch_names": tuple(row["torch_names"])})
+
+
 @cache
 def cards() -> dict[str, Card]:
     """Every card, by name."""
     rows = tomllib.loads(Path(__file__).with_name("devices.toml").read_text(encoding="utf-8"))["card"]
-    return {
-        row["name"]: Card(**row | {"peaks": MappingProxyType(row["peaks"]), "torch_names": tuple(row["torch_names"])})
-        for row in rows
-    }
+    return {row["name"]: _card(row) for row in rows}
 
 
 def card(name: str) -> Card:
-    """The card of that name, in upper or lower case.
+    """The card of that name, in upper or lower case; ``here`` is this machine, once it is calibrated.
 
     Raises:
-        DpbenchError: there is none.
+        DpbenchError: there is none, or no calibration.
     """
+    if name.lower().partition(":")[0] == HERE:
+        return _calibrated(name.lower())
     for known, found in cards().items():
         if known.lower() == name.lower():
             return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+PRODUCTS = ("linear", "convolution")
+"""Rules of functions that multiply with the parameter; the others add, scale or look up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -42,12 +45,14 @@ class Facts:
     @property
     def ghost_flops(self) -> int:
         """Of module 3, ``2 B T^2 (p + g d)``; the products of T = 1 are elementwise and count nothing."""
-        return 0 if self.T == 1 else 2 * self.B * self.T**2 * (self.p + self.groups * self.d)
+        return (
+            0 if self.T == 1 or self.rule not in PRODUCTS else 2 * self.B * self.T**2 * (self.p + self.groups * self.d)
+        )
 
     @property
     def product_flops(self) -> int:
-        """Of one product with the weight, ``2 B T p d``: modules 1, 2a, 2b, 4."""
-        return 2 * self.B * self.T * self.p * self.d
+        """Of one product with the weight, ``2 B T p d``: modules 1, 2a, 2b, 4; an embedding looks up and adds."""
+        return 2 * self.B * self.T * self.p * self.d if self.rule in PRODUCTS else 0
 
     @property
     def ghost_needs_fewer_flops(self) -> bool:

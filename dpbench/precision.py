@@ -79,11 +79,18 @@ def apply(precision: str, model: nn.Module, losses: Losses, batch: Batch) -> tup
     """
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     if precision == "bf16":
-        return model.to(torch.bfloat16), _float32(losses), _cast(batch, torch.bfloat16)
+        return cast(precision, model), _float32(losses), _cast(batch, torch.bfloat16)
     if precision == "amp-bf16":
         kind = next(model.parameters()).device.type
         return model, _autocast(losses, kind), batch
     return model, losses, batch
+
+
+def cast(precision: str, model: nn.Module) -> nn.Module:
+    """The model with parameters of that precision; one that has them already is left alone."""
+    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()]
+    wrong = precision == "bf16" and any(t.dtype != torch.bfloat16 for t in tensors)
+    return model.to(torch.bfloat16) if wrong else model
 
 
 def _cast(batch: Batch, dtype: torch.dtype) -> Any:

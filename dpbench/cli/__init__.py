@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from dpbench.cli.calibrate import calibrate
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
@@ -31,6 +32,7 @@ app.command("table")(table)
 app.command("predict")(predict)
 app.command("layers")(layers)
 app.command("maxbatch")(maxbatch)
+app.command("calibrate")(calibrate)
 
 
 @app.callback(invoke_without_command=True)

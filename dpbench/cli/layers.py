@@ -23,8 +23,9 @@ from dpbench.cli.workloads import (
     Trainable,
     workloads,
 )
-from dpbench.complexity.modules import Layer
+from dpbench.complexity.modules import Layer, by_parameter
 from dpbench.errors import DpbenchError
+from dpbench.facts import Facts, added
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.decisions import Decision, draw
 from dpbench.reporting.numbers import count
@@ -62,19 +63,21 @@ def layers(
         check_plot(plot, len(asked))
     everything: list[dict[str, Any]] = []
     for workload in asked:
-        found = [layer for layer in of(Faked(workload)) if layer.facts.matrix and not layer.frozen]
-        everything += [{"model": workload.model, "batch": workload.batch, **as_object(layer)} for layer in found]
+        found = decisions_of([layer for layer in of(Faked(workload)) if layer.facts.matrix and not layer.frozen])
+        everything += [{"model": workload.model, "batch": workload.batch, **as_object(*row)} for row in found]
         if not as_json:
             typer.echo("\n".join([workload.label(), *lines(found)]) + "\n")
+        if plot is not None and not found:
+            raise DpbenchError(f"{workload.label()} trains no matrix: there is no decision to draw")
         if plot is not None:
-            decisions = [Decision(layer.name, 2 * layer.facts.T**2, layer.facts.p * layer.facts.d) for layer in found]
-            draw(decisions, workload.label().replace(f" B={workload.batch}", ""), plot)
+            drawn = [Decision(layer.name, 2 * whole.T**2, whole.p * whole.d) for layer, whole in found]
+            draw(drawn, workload.label().replace(f" B={workload.batch}", ""), plot)
             typer.echo(f"{plot} written", err=True)
     if as_json:
         typer.echo(json.dumps(everything, indent=1))
 
 
-def as_object(layer: Layer) -> dict[str, Any]:
+def as_object(layer: Layer, whole: Facts) -> dict[str, Any]:
     """One use of a weight for machines."""
     facts = layer.facts
     return {
@@ -83,9 +86,9 @@ def as_object(layer: Layer) -> dict[str, Any]:
         "uses": layer.uses,
         "2T^2": 2 * facts.T**2,
         "pd": facts.p * facts.d,
-        "less_space": choice(facts.ghost_needs_less_space),
-        "fewer_flops": choice(facts.ghost_needs_fewer_flops),
-        "fewer_flops_reused": choice(facts.ghost_needs_fewer_flops_than_reuse),
+        "less_space": choice(whole.ghost_needs_less_space),
+        "fewer_flops": choice(whole.ghost_needs_fewer_flops),
+        "fewer_flops_reused": choice(whole.ghost_needs_fewer_flops_than_reuse),
         "flops": {
             "product": facts.product_flops,
             "ghost_norm": facts.ghost_flops,
@@ -104,46 +107,38 @@ def check_plot(path: Path, workloads: int) -> None:
         raise DpbenchError(f"a picture shows one workload, got {workloads}; give one model, T and image size")
 
 
+def decisions_of(found: list[Layer]) -> list[tuple[Layer, Facts]]:
+    """Each use, and what its parameter's norm is decided by: T of all its uses together."""
+    wholes = {name: added([use.facts for use in uses], ghostable=True) for name, uses in by_parameter(found).items()}
+    return [(layer, wholes[layer.name]) for layer in found]
+
+
 def choice(ghost: bool) -> str:
     """The norm that a rule picks."""
     return "ghost" if ghost else "instantiate"
 
 
-def lines(found: list[Layer]) -> list[str]:
+def lines(found: list[tuple[Layer, Facts]]) -> list[str]:
     """For people."""
-    head = [
-        "",
-        "layer",
-        "rule",
-        "T",
-        "d",
-        "p",
-        "2T^2",
-        "pd",
-        "less space",
-        "ghost norm",
-        "product",
-        "fewer FLOPs",
-        "if reused",
-    ]
+    head = ["", "layer", "rule", "T", "d", "p", "2T^2", "pd", "less space"]
+    head += ["ghost norm", "product", "fewer FLOPs", "if reused"]
     table = [head]
-    for i, layer in enumerate(found, 1):
+    for i, (layer, whole) in enumerate(found, 1):
         f = layer.facts
         name = f"{layer.name} (used {layer.uses} times)" if layer.uses > 1 else layer.name
         rule = f"{f.rule}, {f.groups} groups" if f.groups > 1 else f.rule
         sizes = [str(f.T), str(f.d), str(f.p), count(2 * f.T**2), count(f.p * f.d)]
         flops = [count(f.ghost_flops if f.norm_flops is None else f.norm_flops), count(f.product_flops)]
-        less, fewer, reused = f.ghost_needs_less_space, f.ghost_needs_fewer_flops, f.ghost_needs_fewer_flops_than_reuse
-        table.append([str(i), name, rule, *sizes, choice(less), *flops, choice(fewer), choice(reused)])
-    ghosts = sum(layer.facts.ghost_needs_less_space for layer in found)
-    first = next((f"{i}, {x.name}" for i, x in enumerate(found, 1) if x.facts.ghost_needs_less_space), "none")
+        row = [*sizes, choice(whole.ghost_needs_less_space), *flops, choice(whole.ghost_needs_fewer_flops)]
+        table.append([str(i), name, rule, *row, choice(whole.ghost_needs_fewer_flops_than_reuse)])
+    ghosts = [f"{i}, {layer.name}" for i, (layer, whole) in enumerate(found, 1) if whole.ghost_needs_less_space]
     return [
         *(f"  {line}" for line in aligned(table, left=3)),
         "",
-        f"the first layer with a ghost norm by that rule: {first}",
-        f"{ghosts} of {len(found)} take the ghost norm by the rule 2T^2 < pd (Bu et al. 2022); parameters that are no "
-        "matrices are instantiated always",
+        f"the first layer with a ghost norm by that rule: {ghosts[0] if ghosts else 'none'}",
+        f"{len(ghosts)} of {len(found)} take the ghost norm by the rule 2T^2 < pd (Bu et al. 2022); parameters that are "
+        "no matrices are instantiated always",
         "ghost norm: FLOPs of module 3, by the kernel that is picked; product: of each of the modules 1, 2a, 2b and 4",
         "fewer FLOPs: of the norm alone, by the paper's formula; if reused: where the instantiated gradient also gives",
-        "the clipped sum",
+        "the clipped sum; a weight that is used several times is decided once, over T of all its uses",
     ]

@@ -109,8 +109,10 @@ def as_object(p: Prediction, card: Card | None) -> dict[str, Any]:
     found["peak_bytes"] = {
         "analytic": p.space.peak if p.space else None,
         "traced": p.trace.peak,
+        "activations": p.space.activations if p.space else None,
         "kept": p.space.kept if p.space else None,
         "transient": p.space.transient if p.space else None,
+        "gradients": p.space.gradients if p.space else None,
         "resident": p.trace.resident,
         "in": p.trace.peak_in,
         "alive": p.trace.alive,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dpbench.cards import Card
+from dpbench.cards import HERE, Card
 from dpbench.complexity.prediction import Prediction
 from dpbench.published import leading_terms
 from dpbench.reporting.columns import aligned
@@ -28,8 +28,8 @@ SAYS = {
 
 def lines(made: Sequence[Prediction], card: Card | None = None) -> list[str]:
     """What people want to know first: time and memory beside non-private; then where the FLOPs are."""
-    first = made[0]
     found = [p for p in made if p.trace]
+    first = (found or made)[0]
     there = max((p.trace.resident for p in made if p.trace), default=0)
     workload = replace(first.workload, batch="max") if differ(found) else first.workload
     head = f"{workload.label()}  ({count(first.parameters)} parameters, {size(there)} before the step)"
@@ -128,7 +128,9 @@ def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
         "peak: bytes above what is there before the step: parameters, buffers, batch, the optimizer's state",
         *(
             [
-                f"{card.name}: a roofline of published peaks, which no kernel reaches; fusion and caches are not "
+                f"{card.name}: a roofline, {card.source.split(',')[0]}; fusion and caches are not modelled"
+                if card.name.startswith(HERE)
+                else f"{card.name}: a roofline of published peaks, which no kernel reaches; fusion and caches are not "
                 "modelled. It compares implementations; a step will take longer."
             ]
             if card
@@ -148,7 +150,10 @@ def notes(found: Sequence[Prediction]) -> list[str]:
                 f"each make {counted}, which is what runs"
             )
         if p.on == "real":
-            said.append(f"{p.implementation}: traced on real tensors of small batches, and extrapolated along a line")
+            said.append(
+                f"{p.implementation}: traced on real tensors of small batches and extrapolated along a line, above "
+                "which its peak may lie"
+            )
         if p.unexplained:
             worst = sorted(p.unexplained.items(), key=lambda item: -abs(item[1]))[:SHOWN]
             text = ", ".join(f"{count_signed(flops)} in {module} of {name}" for (module, name), flops in worst)

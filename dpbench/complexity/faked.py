@@ -36,7 +36,8 @@ class Faked:
         # A user's file is run as it is: it tries its losses on values.
         with nullcontext() if ".py" in workload.model else torch.device("meta"):
             task = build(workload)
-        task.model.to("meta")
+        # Fake parameters cannot be swapped for others of another type.
+        precision.cast(workload.precision, task.model.to("meta"))
         self.parameters, self.trainable, self.tokens = task.parameters, task.trainable, task.tokens
         self.workload = workload
         example = task.batches(1, workload.seed)

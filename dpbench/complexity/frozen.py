@@ -20,7 +20,9 @@ FEATURES_FIRST = (F.linear, F.conv1d, F.conv2d, F.conv3d, torch.conv1d, torch.co
 FEATURES_LAST = (
     torch.addmm, torch.matmul, torch.mm, Tensor.addmm, Tensor.matmul, Tensor.mm, Tensor.__matmul__,
 )  # fmt: skip
-"""Functions whose weight is (d, p)."""
+"""Functions whose weight is (d, p) on the right, and (p, d) on the left."""
+ADDED_TO = (torch.addmm, Tensor.addmm)
+"""Functions whose product is of their second and third operand."""
 
 
 class FrozenUses(TorchFunctionMode):
@@ -38,10 +40,11 @@ class FrozenUses(TorchFunctionMode):
         out = func(*args, **(kwargs or {}))
         if func in FEATURES_FIRST or func in FEATURES_LAST:
             given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-            for weight in given:
+            left, right = given[1:3] if func in ADDED_TO else given[:2]
+            for weight, other in ((left, right), (right, left)):
                 if name := self._frozen.get(id(weight)):
-                    first = not any(value.requires_grad for value in given)
-                    self.layers.append(self._layer(name, weight, out, first, func in FEATURES_LAST))
+                    last = func in FEATURES_LAST and weight is right
+                    self.layers.append(self._layer(name, weight, out, not other.requires_grad, last))
         return out
 
     def _layer(self, name: str, weight: Tensor, out: Tensor, first: bool, last: bool) -> Layer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,8 +13,8 @@ from dpbench.complexity.tracing import one_by_one, trace_of
 from dpbench.precision import check_device
 from dpbench.records import Workload
 
-STARTS = (2, 4)
-"""The two batch sizes whose traces give the first slope."""
+STARTS = (2, 3)
+"""The two batch sizes whose traces tell how memory grows in each module of the algorithm."""
 MOST = 1 << 20
 """Where memory does not grow with the batch, as where examples are taken one by one."""
 MOST_ONE_BY_ONE = 64
@@ -61,24 +61,44 @@ def largest(name: str, workload: Workload, capacity: int, most: int = MOST) -> L
 
     # A whole logical batch at once needs no sum beside it, and so may fit where a smaller one does not.
     at_once = workload.logical_batch == most and need(most) <= capacity
-    batch = most if at_once else search(need, capacity, most)
+    guesses = list(STARTS)
+    if not at_once and most > max(STARTS):
+        need(STARTS[0]), need(STARTS[1])
+        guess = estimate(traces[STARTS[0]], traces[STARTS[1]], capacity, most)
+        guesses = [guess, guess + 1]
+    batch = most if at_once else search(need, capacity, most, guesses)
     shown = max(batch, 1)
     return Largest(batch, need(shown), need(batch + 1) if batch < most else None, traces[shown])
 
 
-def search(need: Callable[[int], int], capacity: int, most: int = MOST) -> int:
-    """The largest batch with ``need(batch) <= capacity``, for a need that grows, and almost linearly."""
+def estimate(one: Trace, two: Trace, capacity: int, most: int = MOST) -> int:
+    """The largest batch by the lines through the traces of ``STARTS``, one for each module of the algorithm."""
+    fits = most
+    for module in two.peaks:
+        first, second = (t.resident + t.peaks.get(module, 0) for t in (one, two))
+        if second > first:
+            fits = min(fits, STARTS[0] + (capacity - first) // (second - first))
+        elif second > capacity:
+            fits = 0
+    return max(fits, 0)
+
+
+def search(need: Callable[[int], int], capacity: int, most: int = MOST, guesses: Sequence[int] = STARTS) -> int:
+    """The largest batch with ``need(batch) <= capacity``, for a need that grows, and almost linearly.
+
+    ``guesses`` are tried first; then it goes on along the last two.
+    """
     low, high = 0, most + 1
     points: list[tuple[int, int]] = []
-    guesses = list(STARTS)
+    first = list(guesses)
     while high - low > 1:
-        if guesses:
-            guess = guesses.pop(0)
-        elif len(points) > len(STARTS) + 12:
+        if first:
+            guess = first.pop(0)
+        elif len(points) > len(guesses) + 12:
             guess = (low + high) // 2
         else:
             (a, at_a), (b, at_b) = points[-2:]
-            slope = (at_b - at_a) / (b - a)
+            slope = (at_b - at_a) / (b - a) if a != b else 0
             guess = int(b + (capacity - at_b) / slope) if slope > 0 else most
             # Where something else than the batch made the peak, two points tell little of what comes.
             guess = min(guess, STRIDE * max(a, b))

@@ -31,6 +31,7 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._live = self._peak = self._resident = 0
         self._until = 0
         """The number of events up to the peak."""
+        self._peaks: dict[str, int] = {}
         self._known: set[int] = set()
         for tensor in resident:
             storage = tensor.untyped_storage()
@@ -74,8 +75,10 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._known.add(key)
         self._live += size
         self._events.append((size, place))
-        if self._live > self._peak:
-            self._peak, self._until = self._live, len(self._events)
+        if self._live > self._peaks.get(place.module, 0):
+            self._peaks[place.module] = self._live
+            if self._live > self._peak:
+                self._peak, self._until = self._live, len(self._events)
         weakref.finalize(storage, self._freed, key, size, place)
 
     def _freed(self, key: int, size: int, place: Place) -> None:
@@ -94,8 +97,7 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         alive: Counter[str] = Counter()
         for size, place in self._events[: self._until]:
             alive[place.label] += size
-        at = self._events[self._until - 1][1].module if self._until else "1"
-        return Trace(operations, self._peak, at, {k: v for k, v in alive.most_common() if v}, self._resident)
+        return Trace(operations, dict(self._peaks), {k: v for k, v in alive.most_common() if v}, self._resident)
 
 
 def traced(step: Callable[[], object], resident: Iterable[Tensor], model: nn.Module | None = None) -> Trace:

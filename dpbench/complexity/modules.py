@@ -14,11 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dpbench.errors import DpbenchError
-from dpbench.facts import Facts, added
+from dpbench.facts import PRODUCTS, Facts, added
 
 KNOWN = ("1", "2a", "2b", "3", "4", "5")
-PRODUCTS = ("linear", "convolution")
-"""Rules of functions that multiply with the parameter; the others add, scale or look up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +31,6 @@ class Layer:
     uses: int = 1
     size: int = 0
     frozen: bool = False
-
-    @property
-    def product(self) -> int:
-        """FLOPs of one product with the parameter."""
-        return self.facts.product_flops if self.facts.rule in PRODUCTS else 0
 
 
 def is_readable(modules: str) -> bool:
@@ -89,21 +82,17 @@ def of_parameter(layers: Sequence[Layer], modules: str, *, kernels: bool = False
     matrix, stored = layers[0].facts.matrix, 2 * layers[0].facts.B * layers[0].size
     for i, module in enumerate(used):
         if module in ("2a", "2a again"):
-            costs[module] += sum(layer.product for layer in layers if not layer.facts.first)
+            costs[module] += sum(layer.facts.product_flops for layer in layers if not layer.facts.first)
         elif module == "5" or (is_booked(used, i) and not matrix):
             # What is no matrix was instantiated for its norm, and is added up from there.
             costs[module] += stored
         elif module == "3" and matrix and not (kernels and _is_joined_by_instantiating(layers)):
-            costs[module] += _ghost(layers) if kernels else sum(_paper_ghost(layer.facts) for layer in layers)
+            costs[module] += _ghost(layers) if kernels else sum(layer.facts.ghost_flops for layer in layers)
         elif module in ("3", "4"):
-            costs["4"] += sum(_instantiation(layer) if kernels else layer.product for layer in layers)
+            costs["4"] += sum(_instantiation(layer) if kernels else layer.facts.product_flops for layer in layers)
         else:
-            costs[module] += sum(layer.product for layer in layers)
+            costs[module] += sum(layer.facts.product_flops for layer in layers)
     return +costs
-
-
-def _paper_ghost(facts: Facts) -> int:
-    return facts.ghost_flops if facts.rule in PRODUCTS else 0
 
 
 def _is_joined_by_instantiating(layers: Sequence[Layer]) -> bool:
@@ -113,7 +102,7 @@ def _is_joined_by_instantiating(layers: Sequence[Layer]) -> bool:
 
 def _instantiation(layer: Layer) -> int:
     picked = layer.facts.instantiation_flops
-    return layer.product if picked is None else picked
+    return layer.facts.product_flops if picked is None else picked
 
 
 def _ghost(layers: Sequence[Layer]) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpbench.complexity.modules import PRODUCTS, Layer, by_parameter, decided, is_booked
+from dpbench.complexity.modules import Layer, by_parameter, decided, is_booked
+from dpbench.facts import PRODUCTS
 
 ITEM = {"bf16": 2, "amp-bf16": 2}
-"""Bytes of an element by precision; 4 in the others."""
+"""Bytes of an element by precision; 4 in the others, and in parameters and gradients under autocast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +23,31 @@ class Space:
     activations: int
     """Inputs of the layers, which every implementation holds through its backward."""
     kept: int
-    """What is kept of each layer until the clipping factors are known, summed over layers; gradients, where nothing
-    is clipped."""
+    """What is kept of each layer until the clipping factors are known, summed over layers."""
     transient: int
     """The most that one layer needs for a moment."""
+    gradients: int
+    """What every implementation ends with: one gradient, or clipped sum, of each parameter."""
 
     @property
     def peak(self) -> int:
         """All of it at once."""
-        return self.activations + self.kept + self.transient
+        return self.activations + self.kept + self.transient + self.gradients
 
 
 def of_network(layers: Iterable[Layer], modules: str, precision: str = "fp32") -> Space:
     """The space of one step. An implementation that goes through examples one by one holds one at a time."""
     item, alone = ITEM.get(precision, 4), modules.startswith("B x")
-    activations = kept = transient = 0
+    activations = kept = transient = gradients = 0
     for uses in by_parameter(layers).values():
         B = 1 if alone else uses[0].facts.B
         stays, passes = _of_parameter(uses, decided(modules, uses), B)
         activations += sum(B * f.T * f.d for f in (u.facts for u in uses) if f.rule in PRODUCTS and not uses[0].frozen)
-        kept += stays
+        # One example's own gradient waits for its norm, beside the sum.
+        kept += stays + (uses[0].size if alone and not uses[0].frozen else 0)
         transient = max(transient, passes)
-    return Space(activations * item, kept * item, transient * item)
+        gradients += 0 if uses[0].frozen else uses[0].size
+    return Space(activations * item, kept * item, transient * item, gradients * (2 if precision == "bf16" else 4))
 
 
 def _of_parameter(uses: Sequence[Layer], used: Sequence[str], B: int) -> tuple[int, int]:
@@ -62,7 +66,6 @@ def _of_parameter(uses: Sequence[Layer], used: Sequence[str], B: int) -> tuple[i
             # What is no matrix is kept instantiated, which is smaller.
             kept += output if facts[0].matrix else B * size
         elif module == "2b":
-            clipped = bool({"3", "4", "5"} & set(used))
-            moments.append(output + size if clipped else 0)
-            kept += 0 if clipped else size
+            # Of what is clipped, it is wasted, and dropped at once.
+            moments.append(output + size if {"3", "4", "5"} & set(used) else 0)
     return kept, max(moments)

@@ -44,14 +44,22 @@ class Trace:
     """What one step did."""
 
     operations: tuple[Operation, ...] = ()
-    peak: int = 0
-    """Bytes of storages alive at once, above what was there before."""
-    peak_in: str = "1"
-    """The module in which that was."""
+    peaks: dict[str, int] = field(default_factory=dict)
+    """The most bytes of storages alive at once, above what was there before, in each module of the algorithm."""
     alive: dict[str, int] = field(default_factory=dict)
     """Bytes alive at the peak by what made them: ``module of the algorithm: part of the model``."""
     resident: int = 0
     """Bytes that were there before: parameters, buffers, batch, the optimizer's state."""
+
+    @property
+    def peak(self) -> int:
+        """Bytes alive at once, above what was there before."""
+        return max(self.peaks.values(), default=0)
+
+    @property
+    def peak_in(self) -> str:
+        """The module in which that was."""
+        return max(self.peaks, key=lambda module: self.peaks[module], default="1")
 
     @property
     def total(self) -> int:
@@ -96,14 +104,10 @@ def extrapolated(one: Trace, two: Trace, batch: int, start: int = 1) -> Trace:
         if count:
             flops, bytes_ = line(a.flops, b.flops), line(a.bytes, b.bytes)
             operations.append(replace(key, count=count, flops=flops, bytes=bytes_))
-    labels = one.alive | two.alive
-    return Trace(
-        operations=tuple(operations),
-        peak=line(one.peak, two.peak),
-        peak_in=two.peak_in,
-        alive={label: line(one.alive.get(label, 0), two.alive.get(label, 0)) for label in labels},
-        resident=line(one.resident, two.resident),
-    )
+    # By module, as one that does not grow with the batch (the optimizer's) may make the peak of small ones.
+    peaks = {m: line(one.peaks.get(m, 0), two.peaks.get(m, 0)) for m in one.peaks | two.peaks}
+    alive = {label: line(one.alive.get(label, 0), two.alive.get(label, 0)) for label in one.alive | two.alive}
+    return Trace(tuple(operations), peaks, alive, line(one.resident, two.resident))
 
 
 def _merged(trace: Trace) -> dict[Operation, Operation]:

@@ -18,8 +18,9 @@ from dpbench.step import Training, summed
 ON = {"trace": "tensors of shapes without memory", "real": "real tensors of small batches on this CPU"}
 """What an implementation can be traced on."""
 
-SMALL = 2, 3
-"""The batches of real tensors that larger ones are extrapolated from; one example alone may take another path."""
+SMALL = 7, 8
+"""The batches of real tensors that larger ones are extrapolated from; a line through
+fewer would miss that activations make the peak of larger ones, and through these it still may."""
 
 
 def either(name: str, workload: Workload, faked: Faked, on: str) -> tuple[Trace, str]:
@@ -50,13 +51,13 @@ def trace_of(name: str, workload: Workload, faked: Faked | None = None) -> Trace
     # One and two of them tell what each costs, and memory does not grow.
     one, two = (_traced(name, Faked(replace(workload, batch=n))) for n in (1, 2))
     most = one if workload.physical == 1 else two
-    return replace(extrapolated(one, two, workload.physical), peak=most.peak, peak_in=most.peak_in, alive=most.alive)
+    return replace(extrapolated(one, two, workload.physical), peaks=most.peaks, alive=most.alive)
 
 
 def _on_real(name: str, workload: Workload, parameters: int) -> Trace:
     """The trace of small batches of real tensors, extrapolated along a line."""
     small = replace(workload, device="cpu", precision="fp32" if workload.precision == "tf32" else workload.precision)
-    if workload.physical in (1, *SMALL):
+    if workload.physical <= max(SMALL):
         return _traced(name, Real(small, parameters))
     first, second = (_traced(name, Real(replace(small, batch=n), parameters)) for n in SMALL)
     return extrapolated(first, second, workload.physical, start=SMALL[0])

@@ -6,6 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
+from dpbench.cards import card
 from dpbench.cli import app
 from dpbench.errors import DpbenchError
 
@@ -19,7 +20,9 @@ def test_a_prediction_for_machines():
     assert (plain["implementation"], private["implementation"]) == ("nonprivate", "bk")
     assert private["model"] == MLP[1]
     assert private["flops"]["analytic"] == private["flops"]["traced"]
-    assert set(private["peak_bytes"]) == {"analytic", "traced", "kept", "transient", "resident", "in", "alive"}
+    assert set(private["peak_bytes"]) >= {"analytic", "traced", "kept", "transient", "resident", "in", "alive"}
+    parts = ("activations", "kept", "transient", "gradients")
+    assert sum(private["peak_bytes"][part] for part in parts) == private["peak_bytes"]["analytic"]
     assert sum(private["peak_bytes"]["alive"].values()) == private["peak_bytes"]["traced"]
     assert private["flops"]["unexplained"] == {}
     assert private["seconds"] is None
@@ -86,3 +89,44 @@ def test_the_largest_batch_is_that_of_a_card():
     error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "max", "--impl", "bk"]).exception
     assert isinstance(error, DpbenchError)
     assert "the largest batch is that of a card: give one with --card" in str(error)
+
+
+def test_the_largest_batch_of_a_card_is_that_of_each_implementation():
+    arguments = ["predict", "--model", "synthetic:mlp(width=2048,depth=4)", "--batch", "max", "--card", "T4"]
+    done = CliRunner().invoke(app, [*arguments, "--impl", "opacus", "--json"])
+    assert done.exit_code == 0
+    capacity = card("T4").capacity
+    plain, opacus = json.loads(done.stdout)
+    assert plain["batch"] > opacus["batch"] > 1
+    for found in (plain, opacus):
+        assert found["workload"]["batch"] == found["batch"]
+        assert 0.9 * capacity < found["peak_bytes"]["traced"] + found["peak_bytes"]["resident"] <= capacity
+    text = CliRunner().invoke(app, [*arguments, "--impl", "opacus"]).stdout
+    assert text.startswith("synthetic:mlp(width=2048,depth=4) B=max  (")
+    assert "ratio of FLOPs: for each example" in text
+    assert str(opacus["batch"]) in text
+
+
+def test_a_model_too_large_for_a_card_refuses_with_both_sizes():
+    arguments = ["predict", "--model", "synthetic:mlp(width=40000,depth=4)", "--batch", "max", "--card", "T4"]
+    plain, bk = json.loads(CliRunner().invoke(app, [*arguments, "--impl", "bk", "--json"]).stdout)
+    for found in (plain, bk):
+        assert found["flops"] is None
+        assert found["coverage"]["refused"].endswith(f"bytes, T4 has {card('T4').capacity} for tensors")
+
+
+def test_another_way_of_tracing_is_told():
+    error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "4", "--impl", "bk", "--on", "nonsense"]).exception
+    assert isinstance(error, DpbenchError)
+    assert "unknown way of tracing 'nonsense'. Known: real, trace" in str(error)
+
+
+def test_real_tensors_can_be_asked_for_and_it_is_said():
+    arguments = ["predict", *MLP, "--batch", "4", "--impl", "bk", "--on", "real"]
+    assert [p["on"] for p in json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)] == ["real", "real"]
+    assert "bk: traced on real tensors of small batches" in CliRunner().invoke(app, arguments).stdout
+
+
+def test_an_unknown_card_is_told_with_one_like_it():
+    error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "4", "--card", "T44"]).exception
+    assert "unknown card 'T44'. Did you mean T4" in str(error)

@@ -30,8 +30,7 @@ operations = st.builds(
 traces = st.builds(
     Trace,
     operations=st.lists(operations, max_size=6).map(tuple),
-    peak=small,
-    peak_in=st.sampled_from([*MODULES]),
+    peaks=st.dictionaries(st.sampled_from([*MODULES]), small),
     alive=st.dictionaries(st.sampled_from(["1: a", "2a: b", "update: losses"]), small),
     resident=small,
 )
@@ -101,6 +100,7 @@ def test_a_batch_of_one_is_the_first_trace_and_a_batch_of_two_the_second(one, tw
         assert (found.flops, found.others) == (known.flops, known.others)
         assert merged(found) == merged(known)
         assert (found.peak, found.resident) == (known.peak, known.resident)
+        assert nonzero(found.peaks) == nonzero(known.peaks)
         assert nonzero(found.alive) == nonzero(known.alive)
 
 
@@ -121,10 +121,23 @@ def test_what_is_on_a_line_is_extrapolated_exactly(pairs, fixed, each, batch, st
                 )
             ]
         peak = fixed + examples * each
-        return Trace(tuple(done), peak, "1", {"1: a": peak}, resident=fixed)
+        return Trace(tuple(done), {"1": peak}, {"1: a": peak}, resident=fixed)
 
     assert extrapolated(of(1), of(2), batch) == of(batch)
     assert extrapolated(of(start), of(start + 1), batch, start) == of(batch)
+
+
+def test_the_peak_is_that_of_the_module_with_the_most():
+    trace = Trace(peaks={"1": 10, "2a": 30, "update": 20})
+    assert (trace.peak, trace.peak_in) == (30, "2a")
+    assert (Trace().peak, Trace().peak_in) == (0, "1")
+
+
+def test_a_module_that_does_not_grow_makes_the_peak_of_small_batches_alone():
+    found = [
+        extrapolated(Trace(peaks={"1": 10, "update": 100}), Trace(peaks={"1": 20, "update": 100}), b) for b in (9, 50)
+    ]
+    assert [(trace.peak, trace.peak_in) for trace in found] == [(100, "update"), (500, "1")]
 
 
 def test_sizes_of_one_operation_are_added_up_before_the_line_is_drawn():

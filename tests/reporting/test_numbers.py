@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbench.reporting.numbers import count, ratio, significant, size
+from dpbench.reporting.numbers import count, duration, ratio, significant, size
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,27 @@ def test_a_ratio_comes_with_its_interval():
     assert ratio(0.974) == "0.97"
     assert ratio(0.974, 0.961, 0.989) == "0.97 (0.96-0.99)"
     assert ratio(0.0123) == "0.012"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (4320, "1.20 h"),
+        (3600, "1.00 h"),
+        (4.56, "4.56 s"),
+        (1, "1.00 s"),
+        (0.0123, "12.3 ms"),
+        (1e-3, "1.00 ms"),
+        (5e-5, "50.0 us"),
+        (2e-9, "0.00200 us"),
+        (0, "0 us"),
+    ],
+)
+def test_a_duration_has_the_unit_that_fits_it(seconds, text):
+    assert duration(seconds) == text
+
+
+@given(st.floats(1e-9, 1e7))
+def test_a_duration_is_within_half_a_percent(seconds):
+    value, unit = duration(seconds).split()
+    assert math.isclose(float(value) * {"h": 3600, "s": 1, "ms": 1e-3, "us": 1e-6}[unit], seconds, rel_tol=0.005)
