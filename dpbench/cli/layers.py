@@ -136,8 +136,8 @@ def lines(found: list[tuple[Layer, Facts]]) -> list[str]:
         *(f"  {line}" for line in aligned(table, left=3)),
         "",
         f"the first layer with a ghost norm by that rule: {ghosts[0] if ghosts else 'none'}",
-        f"{len(ghosts)} of {len(found)} take the ghost norm by the rule 2T^2 < pd (Bu et al. 2022); parameters that are "
-        "no matrices are instantiated always",
+        f"{len(ghosts)} of {len(found)} take the ghost norm by the rule 2T^2 < pd (Bu et al. 2022); parameters that "
+        "are no matrices are instantiated always",
         "ghost norm: FLOPs of module 3, by the kernel that is picked; product: of each of the modules 1, 2a, 2b and 4",
         "fewer FLOPs: of the norm alone, by the paper's formula; if reused: where the instantiated gradient also gives",
         "the clipped sum; a weight that is used several times is decided once, over T of all its uses",
