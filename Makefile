@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness generated overhead recording clean
+.PHONY: help quickstart test lint exactness generated overhead recording published calibrated clean
 
 help: ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,14 @@ overhead: $(STAMP) ## Step time and peak memory over non-private, one thread of 
 
 recording: $(STAMP) ## What recording alone costs a forward of GPT-2 small
 	$(BIN)/python -m tests.benchmarks.recording
+
+published: $(STAMP) ## Predictions beside the figures of the BK paper, into results/reference
+	$(BIN)/python -m tests.benchmarks.published
+
+calibrated: $(STAMP) ## Predicted against measured step times on this machine, into results/reference
+	$(BIN)/dpbench calibrate --threads 1
+	$(BIN)/dpbench run calibrated
+	$(BIN)/python -m tests.benchmarks.calibrated
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

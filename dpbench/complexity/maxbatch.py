@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from dpbench.cards import CONTEXT
+from dpbench.complexity.line import Line
 from dpbench.complexity.trace import Trace
 from dpbench.complexity.tracing import one_by_one, trace_of
 from dpbench.precision import check_device
@@ -64,23 +65,11 @@ def largest(name: str, workload: Workload, capacity: int, most: int = MOST) -> L
     guesses = list(STARTS)
     if not at_once and most > max(STARTS):
         need(STARTS[0]), need(STARTS[1])
-        guess = estimate(traces[STARTS[0]], traces[STARTS[1]], capacity, most)
+        guess = Line(traces[STARTS[0]], traces[STARTS[1]], STARTS[0]).largest(capacity, most)
         guesses = [guess, guess + 1]
     batch = most if at_once else search(need, capacity, most, guesses)
     shown = max(batch, 1)
     return Largest(batch, need(shown), need(batch + 1) if batch < most else None, traces[shown])
-
-
-def estimate(one: Trace, two: Trace, capacity: int, most: int = MOST) -> int:
-    """The largest batch by the lines through the traces of ``STARTS``, one for each module of the algorithm."""
-    fits = most
-    for module in two.peaks:
-        first, second = (t.resident + t.peaks.get(module, 0) for t in (one, two))
-        if second > first:
-            fits = min(fits, STARTS[0] + (capacity - first) // (second - first))
-        elif second > capacity:
-            fits = 0
-    return max(fits, 0)
 
 
 def search(need: Callable[[int], int], capacity: int, most: int = MOST, guesses: Sequence[int] = STARTS) -> int:

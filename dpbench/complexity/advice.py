@@ -1,0 +1,155 @@
+"""Which implementation and batch size to take on a card, from lines of traces. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from dpbench.cards import Card, card
+from dpbench.complexity.line import Line
+from dpbench.complexity.roofline import Seconds, seconds
+from dpbench.complexity.trace import Trace
+from dpbench.errors import DpbenchError
+
+MOST = 1 << 16
+"""The largest physical batch that is advised where memory sets no limit."""
+MOST_ONE_BY_ONE = 64
+"""Likewise where examples are taken one by one: a larger batch is not faster."""
+HARDLY = 1.1
+"""How many times faster the fastest implementation is than the slowest, below which the choice hardly matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What is to be trained: ``examples`` for ``epochs``, ``logical`` of them for a step; a physical batch, if None."""
+
+    examples: int | None = None
+    epochs: float = 1.0
+    logical: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one implementation does on one card."""
+
+    implementation: str
+    batch: int
+    """Examples at a time."""
+    times: int
+    """Physical batches of one step."""
+    step: Seconds
+    """Of one step, which is a logical batch."""
+    examples: int
+    """Of one step."""
+    need: int
+    """Bytes, what is resident included."""
+    trace: Trace
+    """Of one physical batch."""
+
+    @property
+    def rate(self) -> float:
+        """Examples per second."""
+        return self.examples / self.step.expected
+
+    def hours(self, training: Training) -> Seconds | None:
+        """Of the whole training, in hours; None where it is not known how long that is."""
+        if training.examples is None:
+            return None
+        steps = ceil(training.examples * training.epochs / self.examples)
+        return Seconds(*(steps * s / 3600 for s in (self.step.low, self.step.expected, self.step.high)))
+
+
+def offer(
+    implementation: str,
+    line: Line,
+    on: Card,
+    precision: str,
+    training: Training,
+    gradient: int,
+    most: int = MOST,
+) -> Offer | None:
+    """At the largest physical batch that fits, or a smaller one that divides the logical batch more evenly.
+
+    ``gradient``: bytes of the sum that is kept between physical batches. None where not even one example fits.
+    """
+    logical = training.logical
+    batch = line.largest(on.capacity, min(most, logical or most))
+    if logical and batch < logical:
+        batch = line.largest(on.capacity - gradient, min(most, logical))
+    if not batch:
+        return None
+    times = ceil(logical / batch) if logical else 1
+    batch = ceil(logical / times) if logical else batch
+    need = line.need(batch) + (gradient if times > 1 else 0)
+    return at(implementation, line.at(batch), batch, times, need, on, precision, logical or batch)
+
+
+def at(
+    implementation: str, trace: Trace, batch: int, times: int, need: int, on: Card, precision: str, examples: int
+) -> Offer:
+    """An offer from the trace of one physical batch."""
+    step = seconds(accumulated(trace, times), on, precision)
+    return Offer(implementation, batch, times, step, examples, need, trace)
+
+
+def accumulated(trace: Trace, times: int) -> Trace:
+    """The operations of a step of so many physical batches: noise and optimizer come once."""
+    operations = [
+        o if o.module == "update" else replace(o, count=o.count * times, flops=o.flops * times, bytes=o.bytes * times)
+        for o in trace.operations
+    ]
+    return replace(trace, operations=tuple(operations))
+
+
+def ranked(offers: Sequence[Offer]) -> list[Offer]:
+    """The fastest first; of two that are as fast to a thousandth, the one that needs less memory."""
+    return sorted(offers, key=lambda o: (-round(o.rate / max(x.rate for x in offers), 3), o.need))
+
+
+def hardly_matters(offers: Sequence[Offer]) -> float | None:
+    """How many times faster the fastest is than the slowest, where that is hardly anything."""
+    rates = [o.rate for o in offers]
+    spread = max(rates) / min(rates)
+    return spread if len(rates) > 1 and spread < HARDLY else None
+
+
+def alive(trace: Trace, shown: int = 3) -> list[tuple[str, float]]:
+    """What is alive at the peak: the largest parts of it, the resident bytes apart."""
+    named: dict[str, int] = {}
+    for label, size in trace.alive.items():
+        part = label.partition(": ")[2]
+        name = LOGITS if part.split(".")[-1] in HEADS else part
+        named[name] = named.get(name, 0) + size
+    largest = sorted(named.items(), key=lambda item: -item[1])[:shown]
+    return [(name, size / max(trace.peak, 1)) for name, size in largest]
+
+
+LOGITS = "logits and loss"
+HEADS = ("losses", "lm_head", "head", "score", "classifier", "fc")
+"""Parts of models that make logits, by the end of their names."""
+
+
+def cost(hours: Seconds | None, price: float | None) -> Seconds | None:
+    """In the currency of ``price``, per hour."""
+    if hours is None or price is None:
+        return None
+    return Seconds(hours.low * price, hours.expected * price, hours.high * price)
+
+
+def prices_of(given: Sequence[str]) -> Mapping[str, float]:
+    """``L4=0.8`` as a price per hour by card.
+
+    Raises:
+        DpbenchError: not of that form, or no such card.
+    """
+    prices = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        try:
+            prices[card(name).name] = float(number)
+        except ValueError:
+            raise DpbenchError(f"price is {text!r}, expected CARD=PRICE for an hour, such as L4=0.8") from None
+        if not 0 < prices[card(name).name] < float("inf"):
+            raise DpbenchError(f"price is {text!r}, expected a positive price for an hour, such as L4=0.8")
+    return prices
