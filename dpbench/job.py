@@ -30,7 +30,7 @@ class Job:
     memory_limit: int | None = None
     """Bytes that the child may take; None: what is available."""
     capacity: int | None = None
-    """Bytes that a step may take at the largest batch; None: what the device has."""
+    """Bytes that a step may take at the largest batch, which a CUDA device is held to; None: what the device has."""
     also: tuple[Workload, ...] = ()
     """Further workloads to look at in a check."""
 

@@ -8,6 +8,7 @@ from dpbench.noise import refuse_non_finite
 from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.step import Training, summed
+from dpbench.tensors import bytes_of
 
 
 class Prepared:
@@ -17,8 +18,14 @@ class Prepared:
         self._built = built
         self._step = prepare(name, built.model, built.losses, clip_of(workload))
         self._whole = summed(built.model, self._step, workload)
+        self._training: Training | None = None
         if workload.step == "train":
-            self._whole = Training(built.model, self._whole, workload.optimizer, workload.seed)
+            self._whole = self._training = Training(built.model, self._whole, workload.optimizer, workload.seed)
+
+    @property
+    def resident(self) -> int:
+        """Bytes that are there before a step: parameters, buffers, batch, and what the optimizer keeps."""
+        return bytes_of(self._built.model, self._built.batch, self._training.state if self._training else ())
 
     def warm_up(self) -> None:
         """One step, whose result has to be finite."""

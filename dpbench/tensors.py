@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,9 +13,9 @@ from dpbench.batch import Batch
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def bytes_of(model: nn.Module, batch: Batch) -> int:
-    """Bytes of the parameters, buffers and batch, shared storages once."""
-    tensors = [*model.parameters(), *model.buffers()]
+def bytes_of(model: nn.Module, batch: Batch, others: Iterable[Tensor] = ()) -> int:
+    """Bytes of the parameters, buffers, batch and ``others``, shared storages once."""
+    tensors = [*model.parameters(), *model.buffers(), *others]
     tensors += [leaf for leaf in pytree.tree_leaves(batch) if isinstance(leaf, Tensor)]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
     return sum(storages.values())

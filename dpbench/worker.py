@@ -19,7 +19,7 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.parity import EXAMPLES, Oracle
 from dpbench.prepared import Prepared
-from dpbench.tensors import bytes_of, marks
+from dpbench.tensors import marks
 
 Send = Callable[[Message], None]
 
@@ -84,12 +84,15 @@ def memory(job: Job, send: Send) -> None:
     """Take each implementation's peak, after a step that warms it up."""
     built = Built(job.workload, job.workload.physical)
     send({"event": "facts", "facts": built.facts})
-    resident = float(bytes_of(built.model, built.batch))
+    if job.capacity is not None and built.device.type == "cuda":
+        total = torch.cuda.get_device_properties(built.device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, job.capacity / total), built.device)
     for name in job.implementations:
         with Reporting(name, send):
             prepared = Prepared(name, built, job.workload)
             prepared.warm_up()
             figures = prepared.memory(meter_for(built.device))
+            resident = float(prepared.resident)
             prepared.close()
             send({"event": "result", "implementation": name, "memory": {**figures, "resident": resident}})
 

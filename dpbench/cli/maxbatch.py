@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,10 +27,16 @@ from dpbench.cli.workloads import (
     Trainable,
     workloads,
 )
-from dpbench.errors import DpbenchError, Refused
+from dpbench.errors import DpbenchError, Refused, unknown
+from dpbench.records import Workload
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import ratio, size
 from dpbench.sizes import bytes_of
+
+if TYPE_CHECKING:
+    from dpbench.complexity.maxbatch import Largest
+
+ON = ("trace", "real")
 
 
 def maxbatch(
@@ -49,9 +55,11 @@ def maxbatch(
     trainable: Trainable = None,
     step: StepKind = None,
     optimizer: Optimizer = None,
+    on: Annotated[str, typer.Option(help="trace: nothing is run; real: tried from there on, on --device.")] = "trace",
+    device: Annotated[str, typer.Option("--device", "-d", help="torch's name, for --on real: cpu, cuda.")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Find the largest batch whose step fits into a memory or a card, by tracing; nothing is run.
+    """Find the largest batch whose step fits into a memory or a card, by tracing or by real steps.
 
     Of a card, what its context takes is left out; of --memory, nothing is.
 
@@ -63,6 +71,8 @@ def maxbatch(
     """
     from dpbench.complexity.maxbatch import largest
 
+    if on not in ON:
+        raise unknown("way of finding it", on, ON)
     capacity, said = capacity_asked(memory, card_name)
     asked = workloads(
         suite, impl, model=model, batch=["1"] if suite is None else None, seq_len=seq_len, image_size=image_size,
@@ -79,6 +89,9 @@ def maxbatch(
             except Refused as error:
                 found.append({**start, "max_batch": None, "reason": str(error)})
                 continue
+            if on == "real":
+                found.append({**start, **tried(name, workload, capacity, most, device)})
+                continue
             bytes_ = {"need": most.need, "next": most.next, "resident": most.trace.resident, "capacity": capacity}
             found.append({**start, "max_batch": most.batch, "bytes": bytes_, "peak_in": most.trace.peak_in})
             if not as_json:
@@ -91,6 +104,24 @@ def maxbatch(
         typer.echo(json.dumps(everything, indent=1))
 
 
+def tried(name: str, workload: Workload, capacity: int, most: Largest, device: str) -> dict[str, Any]:
+    """The largest batch by real steps, from the traced one on."""
+    from dpbench.forkserver import ForkServer
+    from dpbench.realbatch import largest
+
+    with ForkServer() as server:
+        found = largest(
+            name,
+            replace(workload, device=device),
+            capacity,
+            most.batch,
+            server,
+            lambda text: typer.echo(text, err=True),
+        )
+    bytes_ = {"need": found.need, "next": None, "resident": most.trace.resident, "capacity": capacity}
+    return {"max_batch": found.batch, "traced": found.traced, "bytes": bytes_, "peak_in": most.trace.peak_in}
+
+
 def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]:
     """Bytes for a step, and how they come about; raises DpbenchError unless one of both is given."""
     if (memory is None) == (card_name is None):
@@ -99,19 +130,21 @@ def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]
         capacity = bytes_of(memory or "")
         return capacity, size(capacity)
     found = card(card_name)
-    return found.capacity, f"{size(found.capacity)} of an {found.name} ({size(CONTEXT)} are its context's)"
+    return found.capacity, f"{size(found.capacity)} of {found.name} ({size(CONTEXT)} are its context's)"
 
 
 def lines(found: list[dict[str, Any]]) -> list[str]:
     """For people."""
     base = next((f["max_batch"] for f in found if f["implementation"] == "nonprivate"), None)
-    table = [["implementation", "largest B", "ratio", "needs", "B + 1 needs", "peak in"]]
+    real = any("traced" in f for f in found)
+    table = [["implementation", "largest B", "ratio", "needs", "traced B" if real else "B + 1 needs", "peak in"]]
     notes = []
     for f in found:
         if f["max_batch"] is None:
             notes.append(f"{f['implementation']} refuses: {f['reason']}")
             continue
         more = "-" if f["bytes"]["next"] is None else size(f["bytes"]["next"])
+        more = str(f["traced"]) if real else more
         relative = ratio(f["max_batch"] / base) if base else "-"
         batch = str(f["max_batch"]) if f["max_batch"] else "none fits"
         table.append([f["implementation"], batch, relative, size(f["bytes"]["need"]), more, f["peak_in"]])
