@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
+from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.maxbatch import STARTS
 from dpbench.complexity.tracing import trace_of
@@ -32,6 +33,8 @@ class Found:
     task: Task
     implementation: str
     line: Line | None
+    gradient: int = 0
+    """Bytes of one gradient of all trained parameters."""
     reason: str = ""
 
 
@@ -61,11 +64,13 @@ def look_into(task: Task) -> Found:
     reasons = []
     for name in task.implementations:
         try:
-            first, second = (trace_of(name, replace(task.workload, batch=batch)) for batch in STARTS)
+            small, more = (Faked(replace(task.workload, batch=batch)) for batch in STARTS)
+            line = Line(trace_of(name, small.workload, small), trace_of(name, more.workload, more), STARTS[0])
         except DpbenchError as error:
             reasons.append(str(error))
         except Exception as error:
             reasons.append(f"{type(error).__name__}: {error}".splitlines()[0])
         else:
-            return Found(task, name, Line(first, second, STARTS[0]))
-    return Found(task, task.implementations[0], None, reasons[0])
+            item = 2 if task.workload.precision == "bf16" else 4
+            return Found(task, name, line, item * small.trainable)
+    return Found(task, task.implementations[0], None, reason=reasons[0])
