@@ -73,7 +73,8 @@ class TapeStep:
     def _record(self, batch: Batch, B: int, mask: Tensor | None) -> Tape:
         key = (min(B, MORE), tuple(t.shape[1:] for t in tensors(batch)))
         plans = self._plans.setdefault(key, [])
-        if not self._seen.is_due(batch):
+        # Without values there is nothing to see in a later batch that the first did not show.
+        if is_fake(self._model) or not self._seen.is_due(batch):
             for plan in plans:
                 tape = self._attempt(plan, batch, B, mask)
                 if tape is not None:

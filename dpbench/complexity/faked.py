@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from torch._subclasses.fake_tensor import (
 from torch.utils import _pytree as pytree
 
 from dpbench import precision
+from dpbench.batch import Batch
 from dpbench.errors import Refused
 from dpbench.records import Workload
 
@@ -43,10 +45,17 @@ class Faked:
         example = task.batches(1, workload.seed)
         with self.mode:
             emptied(task.model)
-            batch = pytree.tree_map_only(
-                Tensor, lambda t: torch.empty((workload.physical, *t.shape[1:]), dtype=t.dtype), example
+            found = precision.apply(workload.precision, task.model, task.losses, example)
+        self.model, self.losses, self._example = found
+        self.resize(workload.physical)
+
+    def resize(self, batch: int) -> None:
+        """Another batch size for the same model."""
+        self.workload = replace(self.workload, batch=batch)
+        with self.mode:
+            self.batch: Batch = pytree.tree_map_only(
+                Tensor, lambda t: torch.empty((batch, *t.shape[1:]), dtype=t.dtype), self._example
             )
-            self.model, self.losses, self.batch = precision.apply(workload.precision, task.model, task.losses, batch)
 
     @contextmanager
     def context(self, what: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ class Line:
 
     first: Trace
     second: Trace
-    start: int = 2
+    start: int
 
     def at(self, batch: int) -> Trace:
         """The trace of ``batch`` examples."""

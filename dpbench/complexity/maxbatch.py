@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from dpbench.cards import CONTEXT
+from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.trace import Trace
-from dpbench.complexity.tracing import one_by_one, trace_of
+from dpbench.complexity.tracing import Tracer, one_by_one
+from dpbench.heard import MORE
 from dpbench.precision import check_device
 from dpbench.records import Workload
 
-STARTS = (2, 3)
-"""The two batch sizes whose traces tell how memory grows in each module of the algorithm."""
+STARTS = (MORE, MORE + 1)
+"""The two batch sizes whose traces tell how memory grows in each module of the algorithm: of one plan of the tape, as
+larger ones are."""
 MOST = 1 << 20
 """Where memory does not grow with the batch, as where examples are taken one by one."""
 MOST_ONE_BY_ONE = 64
@@ -47,17 +50,24 @@ def to_run(name: str, workload: Workload, capacity: int) -> Largest:
     return largest(name, workload, capacity, most)
 
 
-def largest(name: str, workload: Workload, capacity: int, most: int = MOST) -> Largest:
+def largest(name: str, workload: Workload, capacity: int, most: int = MOST, faked: Faked | None = None) -> Largest:
     """At most ``most``, by the slope of two traces; the answer and its successor are traced, too.
+
+    ``faked``: the workload at any batch, where it is there already.
 
     Raises:
         Refused: as the implementation does.
     """
+    with Tracer(name, faked or Faked(replace(workload, batch=1))) as tracer:
+        return _searched(tracer, workload, capacity, most)
+
+
+def _searched(tracer: Tracer, workload: Workload, capacity: int, most: int) -> Largest:
     traces: dict[int, Trace] = {}
 
     def need(batch: int) -> int:
         if batch not in traces:
-            traces[batch] = trace_of(name, replace(workload, batch=batch))
+            traces[batch] = tracer.at(batch)
         return traces[batch].resident + traces[batch].peak
 
     # A whole logical batch at once needs no sum beside it, and so may fit where a smaller one does not.

@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dpbench.complexity.flops import flops
 from dpbench.complexity.places import Place, Places
 from dpbench.complexity.trace import Operation, Trace
-from dpbench.complexity.traffic import halves, traffic
+from dpbench.complexity.traffic import halves, tensors, traffic
 
 BACKWARD_OF_CONVOLUTION = torch.ops.aten.convolution_backward
 
@@ -42,8 +41,10 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        made = [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, Tensor)]
+        made = tensors(out)
+        if func.is_view or not (made or func._schema.is_mutable):
+            return out
+        given = [*tensors(args), *tensors(kwargs)]
         if func._overloadpacket is BACKWARD_OF_CONVOLUTION:
             # One operator, two kernels: what reads the weight is not what reads the input.
             ds, x, weight, *rest, wanted = args
@@ -59,7 +60,7 @@ class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         count = flops(func, args, kwargs, made if out is None else out)
         place = self._places.of(given, made, count)
-        moved = traffic(func, given if out is None else args, {} if out is None else kwargs, made)
+        moved = traffic(func, given if out is None else args, {} if out is None else kwargs, given, made)
         if count or moved:
             dtype = next((t.dtype for t in given if t.is_floating_point()), torch.float32)
             self._seen[str(func._overloadpacket), place, str(dtype).removeprefix("torch."), count, moved] += 1

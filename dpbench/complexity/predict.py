@@ -50,15 +50,15 @@ def predict(
 
 
 def _at_largest(name: str, workload: Workload, card: Card, on: str) -> Prediction:
-    one = Faked(replace(workload, batch=1))
+    task = Faked(replace(workload, batch=1))
     try:
-        most = largest(name, workload, card.capacity)
+        most = largest(name, workload, card.capacity, faked=task)
     except Refused as error:
-        return replace(_counted(name, one, layers(one), on), reason=str(error))
+        return replace(_counted(name, task, layers(task), on), reason=str(error))
+    task.resize(max(most.batch, 1))
     if not most.batch:
         reason = f"one example needs {most.need} bytes, {card.name} has {card.capacity} for tensors"
-        return replace(_counted(name, one, layers(one), on), reason=reason)
-    task = Faked(replace(workload, batch=most.batch))
+        return replace(_counted(name, task, layers(task), on), reason=reason)
     return _one(name, task, layers(task), card, on)
 
 

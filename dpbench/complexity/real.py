@@ -31,6 +31,9 @@ class Real:
         self.workload = workload
         self.model, self.losses, self.batch = built.model, built.losses, built.batch
 
+    def resize(self, batch: int) -> None:
+        """Nothing: it has the batch that it was built with."""
+
     @contextmanager
     def context(self, what: str) -> Iterator[None]:
         """Nothing: values are there."""

@@ -6,13 +6,14 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.maxbatch import STARTS
-from dpbench.complexity.tracing import trace_of
+from dpbench.complexity.tracing import Tracer
 from dpbench.errors import DpbenchError
 from dpbench.records import Workload
 
@@ -59,18 +60,25 @@ def quiet() -> None:
     warnings.simplefilter("ignore")
 
 
+@lru_cache(maxsize=1)
+def _faked(workload: Workload) -> Faked:
+    """Building takes as long as tracing; a process looks into one workload after the other."""
+    return Faked(workload)
+
+
 def look_into(task: Task) -> Found:
     """Trace it at two batches; whatever a model or an implementation raises is a reason."""
     reasons = []
     for name in task.implementations:
         try:
-            small, more = (Faked(replace(task.workload, batch=batch)) for batch in STARTS)
-            line = Line(trace_of(name, small.workload, small), trace_of(name, more.workload, more), STARTS[0])
+            faked = _faked(task.workload)
+            with Tracer(name, faked) as tracer:
+                line = Line(tracer.at(STARTS[0]), tracer.at(STARTS[1]), STARTS[0])
         except DpbenchError as error:
             reasons.append(str(error))
         except Exception as error:
             reasons.append(f"{type(error).__name__}: {error}".splitlines()[0])
         else:
             item = 2 if task.workload.precision == "bf16" else 4
-            return Found(task, name, line, item * small.trainable)
+            return Found(task, name, line, item * faked.trainable)
     return Found(task, task.implementations[0], None, reason=reasons[0])

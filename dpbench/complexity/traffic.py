@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
 NEW = ("empty", "new_empty", "resize_")
 """Operators, by the start of their names, that leave memory as it is."""
@@ -25,10 +24,14 @@ ROWS = ("embedding", "index_select", "index", "gather", "_unsafe_index")
 """Operators that read of their first tensor what they give out, and no more."""
 
 
-def traffic(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int:
-    """Bytes of one call: every tensor that is read, once, and every one that is written. Views move nothing."""
+def traffic(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Tensor], made: Sequence[Tensor]
+) -> int:
+    """Bytes of one call: every tensor that is read, once, and every one that is written. Views move nothing.
+
+    ``given`` and ``made`` are the tensors in its arguments, in their order, and in its result.
+    """
     name = function._overloadpacket.__name__
-    given, made = _tensors((args, kwargs)), _tensors(out)
     if name.startswith(NEW):
         return 0
     storages = {t.untyped_storage()._cdata for t in given}
@@ -40,7 +43,7 @@ def traffic(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: 
     if name in ROWS:
         return _bytes(given[1:]) + 2 * _bytes(fresh)
     written = _written(function, args, kwargs)
-    unread = {id(t) for t in written} if OVERWRITING.search(name) else {id(t) for t in _tensors(kwargs.get("out"))}
+    unread = {id(t) for t in written} if OVERWRITING.search(name) else {id(t) for t in tensors(kwargs.get("out"))}
     if LIKE.search(name):
         unread.add(id(given[0]))
     read = {id(t): t for t in given if id(t) not in unread}
@@ -51,14 +54,14 @@ def _places(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
     """``index_add_``, ``scatter_``: what is added is read, and its places in the table are read and written."""
     table, _, index, *source = args
     added = source[0] if source and isinstance(source[0], Tensor) else index
-    return int(_bytes(_tensors((index, source))) + 2 * added.numel() * table.element_size())
+    return int(_bytes(tensors((index, source))) + 2 * added.numel() * table.element_size())
 
 
 def _rows(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
     """``index_fill_``, ``index_copy_``: rows are written."""
     table, dim, index, *source = args
     rows = index.numel() * table.numel() // max(table.shape[dim], 1)
-    return int(_bytes(_tensors((index, source))) + rows * table.element_size())
+    return int(_bytes(tensors((index, source))) + rows * table.element_size())
 
 
 def _put(args: Sequence[Any], fresh: Sequence[Tensor]) -> int:
@@ -108,8 +111,21 @@ def _bytes(tensors: Iterable[Tensor]) -> int:
     return sum(map(touched, tensors))
 
 
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, Tensor)]
+def tensors(tree: Any) -> list[Tensor]:
+    """The tensors in arguments or results: these are tensors, lists and dictionaries of them, and other values."""
+    if isinstance(tree, Tensor):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if not isinstance(tree, list | tuple):
+        return []
+    found = []
+    for value in tree:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple | dict):
+            found += tensors(value)
+    return found
 
 
 def _written(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
@@ -120,7 +136,7 @@ def _written(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> l
     for i, argument in enumerate(function._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             found.append(args[i] if i < len(args) else kwargs.get(argument.name))
-    return _tensors(found)
+    return tensors(found)
 
 
 def halves(wanted: Iterable[bool]) -> list[list[bool]]:

@@ -41,7 +41,7 @@ def trace(batch, flops=1000, each=10):
 
 
 def line(**changed):
-    return Line(trace(2, **changed), trace(3, **changed))
+    return Line(trace(2, **changed), trace(3, **changed), 2)
 
 
 def test_without_a_logical_batch_the_largest_that_fits_is_a_step():

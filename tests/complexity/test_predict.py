@@ -70,7 +70,7 @@ def test_two_physical_batches_tell_the_memory_of_all(name):
     prepared = Prepared(name, built, workload)
     prepared.warm_up()
     real = prepared.memory(meter_for(built.device))["peak_live"]
-    assert trace_of(name, workload).peak == pytest.approx(real, rel=0.01)
+    assert trace_of(name, workload).peak == pytest.approx(real, rel=0.02)
 
 
 def test_what_an_implementation_refuses_is_no_figure(tmp_path):

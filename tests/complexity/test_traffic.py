@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dpbench.complexity.traffic import halves, touched, traffic
+from dpbench.complexity.traffic import halves, tensors, touched, traffic
 
 
 class Moved(TorchDispatchMode):
@@ -19,7 +19,12 @@ class Moved(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        self.calls.append((func._overloadpacket.__name__, traffic(func, args, kwargs or {}, out)))
+        self.calls.append(
+            (
+                func._overloadpacket.__name__,
+                traffic(func, args, kwargs or {}, [*tensors(args), *tensors(kwargs or {})], tensors(out)),
+            )
+        )
         return out
 
 
