@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from dpbench.batch import Batch
+from dpbench.checkpoints import Lasting
 from dpbench.interface import Losses
 
 _CASTS = {Tensor.to, Tensor.type, Tensor.float}
@@ -32,7 +32,7 @@ def double(model: nn.Module, losses: Losses, batch: Batch) -> tuple[nn.Module, L
     return copied, exact, batch
 
 
-class StayDouble(TorchFunctionMode):
+class StayDouble(Lasting):
     """Casts of float64 tensors to a narrower floating-point type give float64."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

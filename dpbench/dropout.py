@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 
 from dpbench.batch import Batch
+from dpbench.checkpoints import Lasting
 from dpbench.interface import Losses
 
 _DROPOUTS = {
@@ -53,7 +53,7 @@ def certain() -> Iterator[None]:
         yield
 
 
-class NoDraws(TorchFunctionMode):
+class NoDraws(Lasting):
     """Every draw gives its middle value, so that an example draws alone what it draws in a batch."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -65,7 +65,7 @@ class NoDraws(TorchFunctionMode):
         return result
 
 
-class NoDropout(TorchFunctionMode):
+class NoDropout(Lasting):
     """Dropout that is called as a function, and inside attention, keeps everything."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

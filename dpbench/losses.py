@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 from torch.nn import functional as F
 
+from dpbench.checkpoints import checkpointed
 from dpbench.errors import DpbenchError
 
 IGNORED = -100
@@ -29,6 +31,27 @@ def language_model(logits: Tensor, labels: Tensor) -> Tensor:
     )
     valid = (labels != IGNORED).to(tokens.dtype)
     return (tokens * valid).sum(1) / valid.sum(1).clamp(min=1)
+
+
+def language_model_in_chunks(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor, size: int) -> Tensor:
+    """:func:`language_model` of ``head(hidden)``, whose logits exist for ``size`` tokens of each example at a time.
+
+    hidden (B, T, d), labels (B, T) -> (B,). Each piece is a checkpoint: the backward computes its logits again.
+    """
+
+    def piece(hidden: Tensor, labels: Tensor) -> Tensor:
+        logits = head(hidden).flatten(0, 1)
+        tokens = F.cross_entropy(logits, labels.flatten(), reduction="none", ignore_index=IGNORED)
+        return tokens.view_as(labels).sum(1)
+
+    if size < 1:
+        raise DpbenchError(f"the loss is to be computed for {size} tokens at a time; expected 1 or more")
+    pieces = [
+        checkpointed(piece, hidden[:, start : start + size], labels[:, start : start + size])
+        for start in range(0, labels.shape[1], size)
+    ]
+    total: Tensor = sum(pieces[1:], pieces[0])
+    return total / (labels != IGNORED).to(total.dtype).sum(1).clamp(min=1)
 
 
 def check_losses(losses: Any, batch: int) -> None:

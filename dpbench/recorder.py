@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from dpbench import checkpoints, refusals
 from dpbench.derived import Derived, derive, direct
 from dpbench.errors import Refused
 from dpbench.layout import Layout, StructureChanged
@@ -102,8 +103,12 @@ class Recorder(TorchFunctionMode):
         func, out, ndim = planned.function, planned.outs[0], planned.ndims[0]
         for derived in read:
             derived.check()
+        again = checkpoints.inside()
+        if again and not self._attached:
+            raise refusals.detached_checkpointing(", ".join(read[0].roots))
         self._trace.refuse_disorder(func, read[0].roots[0], out.rows if out else 1)
-        if planned.spreads and out is not None:
+        # What is computed again gets the weights as they are: here, too, no copies of them may be saved.
+        if planned.spreads and out is not None and not again:
             if all(can_spread(func, d.tensor, out, ndim) for d in read):
                 return self._spread_use(planned, args, kwargs, read, out)
             if func in REPEATING and can_repeat(copies := told(args, kwargs), out, self._batch):

@@ -59,6 +59,10 @@ class Workload:
     classes: int | None = None
     precision: str = "fp32"
     attention: str | None = None
+    checkpointing: bool = False
+    """Whether the activations of blocks are computed again in the backward."""
+    loss_chunk: int | None = None
+    """Tokens of an example whose logits and loss are computed at a time; None: all of them."""
     norm: str | None = None
     """``group`` replaces batch norm by group norm."""
     trainable: str = "all"

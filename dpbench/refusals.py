@@ -21,6 +21,23 @@ def double_backward() -> Refused:
     )
 
 
+def detached_checkpointing(which: str) -> Refused:
+    """Of a checkpoint around a use of a detached weight; ``which`` names it."""
+    return Refused(
+        f"gradient checkpointing recomputes the forward that reads {which}, which was detached in the first one and is "
+        "not in the second, so that other tensors would be saved. Switch checkpointing (and loss_chunk) off, or use an "
+        "implementation with attached weights (opacus, fastgradclip, ghostclip, mixghostclip)."
+    )
+
+
+def other_forward() -> Refused:
+    """Of a checkpoint that computed something else the second time."""
+    return Refused(
+        "gradient checkpointing recomputes another forward than was run: what is random in it, or switched by a "
+        "context around the losses, is not there again. Switch off checkpointing or what differs."
+    )
+
+
 def reentrant_checkpointing() -> Refused:
     """Of checkpointing by a custom autograd function, which the walk over the graph cannot look into."""
     return Refused(

@@ -82,6 +82,8 @@ COLUMNS = {
     "classes": "number of classes; empty: the model's own",
     "precision": "fp32, tf32, bf16 or amp-bf16",
     "attention": "eager or sdpa; empty: the model's own",
+    "checkpointing": "whether the activations of blocks are computed again in the backward",
+    "loss_chunk": "tokens of an example whose logits and loss are computed at a time; empty: all",
     "norm": "group: batch norm was replaced by group norm",
     "trainable": "which parameters are trained",
     "step": "gradient: forward, clip, sum; train: noise, scaling and optimizer as well",

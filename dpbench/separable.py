@@ -34,10 +34,7 @@ def gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Gradient:
     try:
         found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
     except CheckpointError as error:
-        raise Refused(
-            "gradient checkpointing recomputes another forward than was run: what is random in it, or switched by a "
-            "context around the losses, is not there again. Switch off checkpointing or what differs."
-        ) from error
+        raise refusals.other_forward() from error
     except RuntimeError as error:
         first = str(error).splitlines()[0]
         if "inplace operation" in first:

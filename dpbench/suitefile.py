@@ -71,6 +71,8 @@ def _values(name: str, annotation: Any, patterns: bool) -> Any:
         item = Literal[CHOICES[name]]
     elif kind is str:
         item = Annotated[str, Strict(), MinLen(1)]
+    elif kind is bool:
+        item = Annotated[bool, Strict()]
     elif not patterns:
         item = Annotated[kind, Strict(), Gt(0) if kind is float else Ge(0 if name == "seed" else 1)]
     if name in WORDS:
@@ -195,6 +197,8 @@ def _mistake(error: dict[str, Any], data: Mapping[str, Any], spell: Spell) -> st
         expected = "at least one value"
     if error["type"] == "int_type" and (word := next((WORDS[p] for p in place if p in WORDS), None)):
         expected += f" or {word!r}"
+    if error["type"] == "bool_type":
+        expected = "true or false"
     if error["type"] == "string_too_short":
         expected = "a name"
     return f"{key} is {error['input']!r:.60}, expected {expected}"

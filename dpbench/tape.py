@@ -16,7 +16,7 @@ from torch.utils.checkpoint import CheckpointError
 
 from dpbench import refusals
 from dpbench.derived import Derived
-from dpbench.errors import NotConclusive, Refused
+from dpbench.errors import NotConclusive
 from dpbench.facts import Facts, added
 from dpbench.gradient import SampleGradient, Term, ghostable
 from dpbench.graph import reachable
@@ -88,11 +88,7 @@ class Tape:
         try:
             torch.autograd.grad(losses.sum(), inputs, retain_graph=retain_graph, allow_unused=True)
         except CheckpointError as error:
-            raise Refused(
-                "gradient checkpointing recomputes a forward in which weights were detached, which changes what it "
-                "saves. Switch checkpointing off, or use an implementation with attached weights "
-                "(opacus, fastgradclip, ghostclip, mixghostclip)."
-            ) from error
+            raise refusals.other_forward() from error
         if self._waiting:
             raise NotConclusive(
                 f"no output gradient arrived at a use of {', '.join(self._waiting)}, which the losses depend on; "

@@ -67,6 +67,11 @@ class Vmapped:
         except RuntimeError as error:
             if of_exception(error)[0] is Outcome.OUT_OF_MEMORY:
                 raise
+            if "saved tensor hooks" in str(error):
+                raise Refused(
+                    "torch.func.vmap takes no gradient through gradient checkpointing. Switch checkpointing (and "
+                    "loss_chunk) off, or use opacus, fastgradclip, ghostclip or mixghostclip."
+                ) from error
             raise Refused(f"torch.func.vmap cannot run this model: {str(error).splitlines()[0]}") from error
         clipping = Clipping(self._clip, self._groups, first, B, unit)
         stored = {name: g.pop(f"model.{name}") for name in self._parameters}  # 4

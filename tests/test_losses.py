@@ -3,7 +3,8 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
-from dpbench.losses import IGNORED, cross_entropy, language_model
+from dpbench.errors import DpbenchError
+from dpbench.losses import IGNORED, cross_entropy, language_model, language_model_in_chunks
 
 
 @pytest.fixture
@@ -60,3 +61,22 @@ def test_losses_run_under_vmap(loss):
     gradients = vmap(grad(one), in_dims=(None, 0, 0))(parameters, x, labels)
     total = torch.autograd.grad(loss(layer(x), labels).sum(), layer.weight)[0]
     assert torch.allclose(gradients["weight"].sum(0), total)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
+def test_in_chunks_losses_and_gradients_are_those_of_all_logits(text, size):
+    logits, labels = text
+    head = torch.nn.Linear(7, 11, dtype=torch.float64)
+    whole = language_model(head(logits), labels)
+    pieces = language_model_in_chunks(logits, head, labels, size)
+    assert torch.allclose(whole, pieces, rtol=1e-14)
+    assert pieces[1] == 0
+    inputs = [logits, *head.parameters()]
+    both = [torch.autograd.grad(losses.square().sum(), inputs) for losses in (whole, pieces)]
+    assert all(torch.allclose(a, b, rtol=1e-12) for a, b in zip(*both, strict=True))
+
+
+def test_in_chunks_of_no_token_there_is_no_loss(text):
+    logits, labels = text
+    with pytest.raises(DpbenchError, match="for 0 tokens at a time; expected 1 or more"):
+        language_model_in_chunks(logits, torch.nn.Identity(), labels, 0)

@@ -19,6 +19,8 @@ workloads = st.builds(
     logical_batch=st.none() | st.integers(1, 10**6),
     seq_len=st.none() | st.integers(1, 10**6),
     attention=st.none() | some_text,
+    checkpointing=st.booleans(),
+    loss_chunk=st.none() | st.integers(1, 10**6),
     max_norm=number,
 )
 records = st.builds(
@@ -56,6 +58,9 @@ def test_an_older_file_without_a_newer_field_is_read():
     value = json.loads(to_json(record()))
     del value["cell"]["workload"]["norm"], value["cell"]["workload"]["logical_batch"], value["largest"]
     read = from_json(json.dumps(value))
+    del value["cell"]["workload"]["checkpointing"], value["cell"]["workload"]["loss_chunk"]
+    assert from_json(json.dumps(value)) == read
+    assert (read.cell.workload.checkpointing, read.cell.workload.loss_chunk) == (False, None)
     assert (read.cell.workload.norm, read.cell.workload.logical_batch, read.batch) == (None, None, 8)
 
 

@@ -4,6 +4,7 @@ from dpbench import suite
 from dpbench.errors import DpbenchError
 
 GOOD = 'model = "transformers:gpt2"\nbatch = [4, 8]\n'
+GOOD_AXES = f"[axes]\n{GOOD}"
 
 
 def mistakes(tmp_path, text):
@@ -86,6 +87,19 @@ def test_what_is_not_toml_is_said_with_its_line(tmp_path):
     path.write_text("a = 1\nb = \n")
     with pytest.raises(DpbenchError, match=r"s.toml is not TOML: .*line 2"):
         suite.load(path)
+
+
+def test_what_is_true_or_false_and_what_may_be_left_to_the_model(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(GOOD_AXES + "checkpointing = [true, false]\nloss_chunk = [64, 'default']\n")
+    found = {(c.workload.checkpointing, c.workload.loss_chunk) for c in suite.load(path).cells(["bk"])}
+    assert found == {(True, 64), (True, None), (False, 64), (False, None)}
+    assert mistakes(tmp_path, GOOD_AXES + "checkpointing = 'yes'\nloss_chunk = 0\n") == [
+        "axes.checkpointing is 'yes', expected true or false",
+        "axes.loss_chunk is 0, expected at least 1",
+    ]
+    path.write_text(GOOD_AXES + "checkpointing = [true, false]\n[[exclude]]\ncheckpointing = true\n")
+    assert {c.workload.checkpointing for c in suite.load(path).cells(["bk"])} == {False}
 
 
 def test_mistakes_in_options_are_called_by_the_option():

@@ -107,6 +107,60 @@ def test_checkpointing_is_right_with_attached_weights_and_refused_with_detached_
         prepare("bk", model, losses, Clip(0.5))(batch)
 
 
+def again(function, *args):
+    return checkpoint(function, *args, use_reentrant=False)
+
+
+CHECKPOINTED = {
+    "a scale": lambda n, x: n.o(again(lambda z: (n.m(z) * n.p).tanh(), x)),
+    "two axes that look alike": lambda n, x: n.o(again(lambda z: n.m(n.m(z).tanh()), x)),
+    "a shift in front": lambda n, x: n.o(again(lambda z: (z + n.p).sin() + n.p, x)),
+    "a derived weight": lambda n, x: n.o(again(lambda z: F.linear(z, n.m.weight * 2).tanh(), x)),
+    "one in another": lambda n, x: n.o(again(lambda z: again(lambda y: n.m(y).tanh() * n.p, z).sin(), x)),
+}
+
+
+@pytest.mark.parametrize("name", ["opacus", "fastgradclip", "ghostclip", "mixghostclip"])
+@pytest.mark.parametrize("case", CHECKPOINTED)
+def test_bare_and_repeated_parameters_in_a_checkpoint_are_right_with_attached_weights(case, name):
+    net = Net(CHECKPOINTED[case], m=L(6, 6), o=L(6, 3), p=torch.randn(6))
+    model, losses, batch = double(net, zoo.cross_entropy, zoo.batch_of(6, 6))
+    expected = per_example(model, losses, batch, Clip(0.5))
+    assert zoo.error(zoo.run(prepare(name, model, losses, Clip(0.5)), batch), expected) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["bk", "bk_mixghostclip", "bk_mixopt", "opacus_improved", "fastgradclip_improved"])
+@pytest.mark.parametrize("case", CHECKPOINTED)
+def test_detached_weights_in_a_checkpoint_are_refused_though_all_that_is_saved_looks_alike(case, name):
+    """B = d = p = 6: torch compares the shapes of what is saved, which are the same in another order."""
+    model, losses, batch = double(
+        Net(CHECKPOINTED[case], m=L(6, 6), o=L(6, 3), p=torch.randn(6)), zoo.cross_entropy, zoo.batch_of(6, 6)
+    )
+    with pytest.raises(Refused, match="recomputes the forward that reads (m.weight|p), which was detached.*opacus"):
+        prepare(name, model, losses, Clip(0.5))(batch)
+
+
+@pytest.mark.parametrize("name", ["bk", "ghostclip"])
+def test_frozen_weights_in_a_checkpoint_are_nobodys_concern(name):
+    def forward(net, x):
+        return net.o(again(lambda z: net.m(z).tanh(), net.i(x)))
+
+    model, losses, batch = double(Net(forward, i=L(6, 6), m=L(6, 6), o=L(6, 3)), zoo.cross_entropy, zoo.batch_of(6, 6))
+    model.m.requires_grad_(False)
+    expected = per_example(model, losses, batch, Clip(0.5))
+    assert zoo.error(zoo.run(prepare(name, model, losses, Clip(0.5)), batch), expected) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["opacus", "ghostclip"])
+def test_a_checkpoint_that_computes_something_else_the_second_time_is_refused(name):
+    def forward(net, x):
+        return net.o(again(lambda z: net.m(z).tanh() if torch.overrides._len_torch_function_stack() else z, x))
+
+    model, losses, batch = double(Net(forward, m=L(6, 6), o=L(6, 3)), zoo.cross_entropy, zoo.batch_of(5, 6))
+    with pytest.raises(Refused, match="recomputes another forward than was run.*Switch off checkpointing"):
+        prepare(name, model, losses, Clip(0.5))(batch)
+
+
 @pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
 def test_a_layer_skipped_on_the_second_step(name):
     net = Net(lambda n, x: n.o(n.m(x).relu() if n.on else x), m=L(6, 6), o=L(6, 3))

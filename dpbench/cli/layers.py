@@ -13,9 +13,11 @@ from dpbench.cli.workloads import (
     AsJson,
     Attention,
     Batch,
+    Checkpointing,
     Classes,
     ImageSize,
     Layers,
+    LossChunk,
     Model,
     Norm,
     SeqLen,
@@ -40,6 +42,8 @@ def layers(
     layers: Layers = None,
     classes: Classes = None,
     attention: Attention = None,
+    checkpointing: Checkpointing = None,
+    loss_chunk: LossChunk = None,
     norm: Norm = None,
     trainable: Trainable = None,
     plot: Annotated[Path | None, typer.Option(help="Draw 2T^2 and pd over the depth, as .png, .svg or .pdf.")] = None,
@@ -58,6 +62,7 @@ def layers(
     asked = workloads(
         suite, ["nonprivate"], model=model, batch=batch or ["1"], seq_len=seq_len, image_size=image_size, layers=layers,
         classes=classes, attention=attention, norm=norm, trainable=trainable,
+        checkpointing=checkpointing, loss_chunk=loss_chunk,
     )  # fmt: skip
     if plot is not None:
         check_plot(plot, len(asked))

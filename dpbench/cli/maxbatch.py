@@ -13,10 +13,12 @@ from dpbench.cli.workloads import (
     AsJson,
     Attention,
     CardName,
+    Checkpointing,
     Classes,
     ImageSize,
     Impl,
     Layers,
+    LossChunk,
     Model,
     Norm,
     Optimizer,
@@ -50,6 +52,8 @@ def maxbatch(
     layers: Layers = None,
     classes: Classes = None,
     attention: Attention = None,
+    checkpointing: Checkpointing = None,
+    loss_chunk: LossChunk = None,
     norm: Norm = None,
     precision: Precision = None,
     trainable: Trainable = None,
@@ -78,6 +82,7 @@ def maxbatch(
         suite, impl, model=model, batch=["1"] if suite is None else None, seq_len=seq_len, image_size=image_size,
         layers=layers, classes=classes, attention=attention, norm=norm, precision=precision, trainable=trainable,
         step=step, optimizer=optimizer,
+        checkpointing=checkpointing, loss_chunk=loss_chunk,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
     for workload, names in asked.items():

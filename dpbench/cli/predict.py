@@ -15,10 +15,12 @@ from dpbench.cli.workloads import (
     Attention,
     Batch,
     CardName,
+    Checkpointing,
     Classes,
     ImageSize,
     Impl,
     Layers,
+    LossChunk,
     Model,
     Norm,
     Optimizer,
@@ -43,6 +45,8 @@ def predict(
     classes: Classes = None,
     precision: Precision = None,
     attention: Attention = None,
+    checkpointing: Checkpointing = None,
+    loss_chunk: LossChunk = None,
     norm: Norm = None,
     trainable: Trainable = None,
     step: StepKind = None,
@@ -65,6 +69,7 @@ def predict(
     asked = workloads(
         suite, impl, model=model, batch=batch, seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
         precision=precision, attention=attention, norm=norm, trainable=trainable, step=step, optimizer=optimizer,
+        checkpointing=checkpointing, loss_chunk=loss_chunk,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
     for workload, names in asked.items():

@@ -117,6 +117,11 @@ def folded(p: Prediction) -> dict[str, int]:
     return total
 
 
+def recomputes(found: Sequence[Prediction]) -> bool:
+    """Whether activations are computed again."""
+    return any(p.workload.checkpointing or p.workload.loss_chunk for p in found)
+
+
 def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
     """What the columns are."""
     modules = {m for p in found for m in folded(p)}
@@ -125,6 +130,7 @@ def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
         "attention: products between activations, which no formula of a weight counts",
         "formula: the paper's for these modules, against the trace without attention; = where they are equal",
         *(["ratio of FLOPs: for each example"] if differ(found) else []),
+        *(["1: also what is computed again in the backward, which is in no formula"] if recomputes(found) else []),
         "peak: bytes above what is there before the step: parameters, buffers, batch, the optimizer's state",
         *(
             [

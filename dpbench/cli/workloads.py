@@ -24,6 +24,10 @@ Layers = Annotated[List, axis("--layers", help="Number of layers.")]
 Classes = Annotated[List, axis("--classes", help="Number of classes.")]
 Precision = Annotated[List, axis("--precision", help="fp32, tf32, bf16, amp-bf16.")]
 Attention = Annotated[List, axis("--attention", help="eager, sdpa.")]
+Checkpointing = Annotated[
+    bool | None, axis("--checkpointing/--no-checkpointing", help="Activations of blocks are computed again backwards.")
+]
+LossChunk = Annotated[List, axis("--loss-chunk", help="Logits and loss for so many tokens at a time.")]
 Norm = Annotated[List, axis("--norm", help="group: group norm in place of batch norm.")]
 Trainable = Annotated[List, axis("--trainable", help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")]
 StepKind = Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")]
@@ -39,7 +43,9 @@ def workloads(suite: str | None, implementations: List = None, **axes: Any) -> d
     Raises:
         DpbenchError: neither is given.
     """
+    checkpointing = axes.pop("checkpointing", None)
     found = {name: models(given) if name == "model" else values(given) for name, given in axes.items()}
+    found["checkpointing"] = None if checkpointing is None else [checkpointing]
     found["trainable"] = axes.get("trainable") or None
     found["implementation"] = values(implementations)
     if suite is None and found.get("model") is None:

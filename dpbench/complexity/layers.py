@@ -25,7 +25,8 @@ def layers(faked: Faked) -> list[Layer]:
     with faked.context(f"the model {faked.workload.model}"), torch.enable_grad():
         plan = probe(faked.model, faked.losses, faked.batch, parameters, varied(faked.batch, MORE + 1))
         tape = Tape(parameters)
-        recorder = Recorder(tape, plan, faked.workload.physical, attached=False)
+        # Attached, as detached weights are refused under checkpointing; what is used is the same.
+        recorder = Recorder(tape, plan, faked.workload.physical, attached=True)
         frozen = FrozenUses(faked.model, faked.workload.physical)
         with frozen, recorder:
             losses = faked.losses(faked.model, faked.batch)

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import torch
 
-from dpbench.models import normalization, trainable
+from dpbench.models import normalization, recomputing, trainable
 from dpbench.models.spec import parse
 from dpbench.models.task import Task, describe
 from dpbench.records import Workload
@@ -22,7 +22,7 @@ def build(workload: Workload) -> Task:
     Raises:
         DpbenchError: for an unknown name or option, with near matches.
         MissingExtra: if the model's library is not installed.
-        Refused: for batch norm, unless group norm is asked for.
+        Refused: for batch norm, unless group norm is asked for, and for an axis that the model lacks.
     """
     spec = parse(workload.model)
     with torch.random.fork_rng(devices=[]):
@@ -42,9 +42,12 @@ def build(workload: Workload) -> Task:
         else:
             from dpbench.models import userfile
 
+            spec.refuse(workload, "loss_chunk")
             task = userfile.build(spec, workload)
         normalization.normalize(task.model, workload.norm)
         task.model = trainable.select(task.model, workload.trainable)
+        if workload.checkpointing:
+            recomputing.enable(task.model, spec)
     return task
 
 

@@ -9,13 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dpbench.errors import DpbenchError, MissingExtra, unknown
-from dpbench.models import texts
+import torch
+
+from dpbench.errors import DpbenchError, MissingExtra, Refused, unknown
+from dpbench.models import chunks, texts
 from dpbench.models.spec import Spec
 from dpbench.models.task import Task
 from dpbench.records import Workload
 
 DEFAULT_T = 128
+FEW = 4
+"""Tokens that suffice to see how logits come about."""
 
 TRAINED_BIAS = ("t5", "mt5", "umt5")
 """Model types with a trained bias in attention, which torch's fused CPU kernel cannot differentiate under vmap."""
@@ -61,6 +65,18 @@ def build(spec: Spec, workload: Workload) -> Task:
     except (ValueError, TypeError, ArithmeticError, AttributeError, ImportError) as error:
         raise _cannot(spec, error) from error
     losses, batches = task(config, T)
+    if workload.loss_chunk is not None:
+        if task is not texts.prediction:
+            raise Refused(
+                f"transformers:{spec.name} has no axis loss_chunk: got a model for {task.__name__}, expected one that "
+                "predicts the next token. Leave loss_chunk out."
+            )
+        with torch.device("cpu"):
+            few = texts.prediction(config, min(T, FEW))[1](2, 0)
+        with torch.device("meta"):
+            alike = auto.from_config(config, attn_implementation=attention)
+            body = chunks.prove(alike, spec, {name: value.to("meta") for name, value in few.items()})
+        losses = chunks.prediction(workload.loss_chunk, body)
     source = f"Transformers {transformers.__version__}, {source}, random weights, {dropped}"
     return Task(model, losses, batches, "text", source, T)
 

@@ -27,7 +27,7 @@ def build_timm(spec: Spec, workload: Workload) -> Task:
         raise MissingExtra("timm", "models") from error
     if not timm.is_model(spec.name):
         raise unknown("timm model", spec.name, timm.list_models())
-    spec.refuse(workload, "seq_len")
+    spec.refuse(workload, "seq_len", "loss_chunk")
     config = timm.get_pretrained_cfg(spec.name)
     size = spec.settle("img_size", "image_size", workload) or (config.input_size[-1] if config else 224)
     depth, classes = spec.settle("depth", "layers", workload), spec.settle("num_classes", "classes", workload)
@@ -56,7 +56,7 @@ def build_torchvision(spec: Spec, workload: Workload) -> Task:
     known = torchvision.models.list_models(module=torchvision.models)
     if spec.name not in known:
         raise unknown("torchvision model", spec.name, known)
-    spec.refuse(workload, "seq_len", "layers", "attention")
+    spec.refuse(workload, "seq_len", "layers", "attention", "loss_chunk")
     options = dict(spec.options)
     size = spec.settle("image_size", "image_size", workload) or (299 if spec.name == "inception_v3" else 224)
     classes = spec.settle("num_classes", "classes", workload) or 1000

@@ -47,7 +47,7 @@ class Spec:
     def refuse(self, workload: Workload, *axes: str) -> None:
         """Raise if one of these axes is set, as it would change nothing."""
         for axis in axes:
-            if getattr(workload, axis) is not None:
+            if getattr(workload, axis) not in (None, False):
                 raise Refused(f"{self.family}:{self.name} has no axis {axis}; leave it out")
 
 

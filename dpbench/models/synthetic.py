@@ -31,11 +31,16 @@ class Transformer(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Ids (B, T) to logits (B, T, V)."""
+        logits: Tensor = self.head(self.hidden(ids))
+        return logits
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """What the head reads, (B, T, width)."""
         x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x)
-        logits: Tensor = self.head(self.norm(x))
-        return logits
+        out: Tensor = self.norm(x)
+        return out
 
 
 class Block(nn.Module):
@@ -99,7 +104,12 @@ def transformer(workload: Workload, width: int = 64, depth: int = 2, heads: int 
         raise DpbenchError(f"synthetic:transformer is given {given}; expected heads to divide the width")
 
     def loss(model: nn.Module, batch: Any) -> Tensor:
-        return losses.language_model(model(batch["input_ids"]), batch["labels"])
+        if workload.loss_chunk is None:
+            return losses.language_model(model(batch["input_ids"]), batch["labels"])
+        whole: Any = model
+        inner = whole.get_base_model() if hasattr(whole, "get_base_model") else whole
+        hidden = inner.hidden(batch["input_ids"])
+        return losses.language_model_in_chunks(hidden, inner.head, batch["labels"], workload.loss_chunk)
 
     source = f"{depth} blocks of width {width}, {heads} heads, vocabulary {vocab}"
     return Task(Transformer(width, depth, heads, vocab, T), loss, sequences(T, vocab, shifted=True), "text", source, T)
@@ -113,8 +123,8 @@ def classify(model: nn.Module, batch: Any) -> Tensor:
 KINDS: dict[str, Callable[..., Task]] = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
 
 _WITHOUT = {
-    "mlp": ("image_size", "attention"),
-    "cnn": ("seq_len", "attention"),
+    "mlp": ("image_size", "attention", "loss_chunk"),
+    "cnn": ("seq_len", "attention", "loss_chunk"),
     "transformer": ("image_size", "classes", "attention"),
 }
 

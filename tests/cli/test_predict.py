@@ -130,3 +130,18 @@ def test_real_tensors_can_be_asked_for_and_it_is_said():
 def test_an_unknown_card_is_told_with_one_like_it():
     error = CliRunner().invoke(app, ["predict", *MLP, "--batch", "4", "--card", "T44"]).exception
     assert "unknown card 'T44'. Did you mean T4" in str(error)
+
+
+def test_every_command_takes_checkpointing_and_loss_chunk():
+    model = ["--model", "transformers:gpt2(n_embd=16,n_head=2,n_layer=2,vocab_size=60)", "--T", "8"]
+    axes = ["--checkpointing", "--loss-chunk", "4"]
+    asked = ["predict", *model, *axes, "--batch", "2", "--impl", "opacus,bk", "--json"]
+    _, opacus, bk = json.loads(CliRunner().invoke(app, asked).stdout)
+    assert (opacus["workload"]["checkpointing"], opacus["workload"]["loss_chunk"]) == (True, 4)
+    assert opacus["flops"]["traced"] > opacus["flops"]["kernels"]
+    assert "Switch checkpointing (and loss_chunk) off" in bk["coverage"]["refused"]
+    found = json.loads(CliRunner().invoke(app, ["layers", *model, *axes, "--json"]).stdout)
+    assert [use["T"] for use in found if use["name"] == "transformer.wte.weight"] == [8, 4, 4]
+    asked = ["maxbatch", *model, "--impl", "opacus", "--memory", "1MB", "--json"]
+    (_, plain), (_, again) = (json.loads(CliRunner().invoke(app, [*asked, *extra]).stdout) for extra in ([], axes))
+    assert 0 < plain["max_batch"] < again["max_batch"]

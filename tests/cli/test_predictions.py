@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,16 @@ def test_a_second_backward_is_one_column():
     assert modules["FLOPs"].split()[3:] == ["1", "again", "formula"]
     assert modules["x"].split() == ["x", "1.00", "k", "1.00", "k", "="]
     assert any("again: a second backward" in line for line in found)
+
+
+@pytest.mark.parametrize("axes", [{"checkpointing": True}, {"loss_chunk": 4}])
+def test_what_is_computed_again_is_said_to_be_in_no_formula(axes):
+    def said(workload):
+        return any("again in the backward" in line for line in lines([plain(workload=workload)]))
+
+    workload = Workload(model="synthetic:mlp", batch=8, seq_len=16)
+    assert not said(workload)
+    assert said(replace(workload, **axes))
 
 
 def test_attention_is_apart_and_no_formula_s():

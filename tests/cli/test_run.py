@@ -48,6 +48,14 @@ def test_the_largest_batch_is_asked_for_by_its_name():
     assert [line.split(maxsplit=1)[1] for line in lines[:2]] == [f"{MODEL} B=max logical_batch=64"] * 2
 
 
+def test_checkpointing_is_switched_and_loss_chunk_a_number():
+    words = ["--model", "transformers:gpt2", "--batch", "4", "--impl", "opacus", "--dry-run"]
+    lines = run(*words, "--checkpointing", "--loss-chunk", "16,32").stdout.splitlines()
+    ends = [" ".join(line.split()[-2:]) for line in lines if line.startswith("opacus")]
+    assert ends == [f"checkpointing=True loss_chunk={n}" for n in (16, 32)]
+    assert run(*words, "--no-checkpointing").stdout == run(*words).stdout
+
+
 def test_the_sequence_length_is_also_called_t():
     assert "T=32" in run("--model", "synthetic:transformer", "--batch", "4", "--T", "32", "--dry-run").stdout
 

@@ -9,12 +9,13 @@ import pytest
 
 from dpbench.complexity import tracing
 from dpbench.complexity.faked import Faked, ReadsValues
+from dpbench.complexity.layers import layers
 from dpbench.complexity.predict import predict
 from dpbench.complexity.tracing import SMALL, either, one_by_one, trace_of
 from dpbench.errors import DpbenchError, Refused
 from dpbench.records import Workload
 from dpbench.registry import available
-from tests.models.tiny import TINY
+from tests.models.tiny import GPT2, TINY, VIT
 
 MLP = Workload(model="synthetic:mlp(width=8,depth=2)", batch=3, seq_len=4)
 CNN = Workload(model="synthetic:cnn(channels=4,depth=1)", batch=3, image_size=6)
@@ -189,3 +190,57 @@ def test_a_refusal_is_none_to_be_tried_again_on_real_tensors(tmp_path, monkeypat
     monkeypatch.setattr(tracing, "Real", lambda *_: pytest.fail("it is tried again"))
     with pytest.raises(Refused, match="not this one"):
         either(str(path), MLP, Faked(MLP), "trace")
+
+
+DEEP = {
+    "gpt2": Workload(model=f"transformers:gpt2({GPT2})", batch=3, seq_len=16, layers=8),
+    "lora": Workload(
+        model=f"transformers:gpt2({GPT2})", batch=3, seq_len=16, layers=8, trainable="lora:r=2,targets=c_attn"
+    ),
+    "vit": Workload(model=f"timm:vit_tiny_patch16_224({VIT},patch_size=4,depth=8)", batch=3, classes=10),
+}
+ATTACHED = ["nonprivate", "fastgradclip", "ghostclip", "mixghostclip"]
+
+
+@pytest.mark.parametrize("name", ATTACHED)
+@pytest.mark.parametrize("model", DEEP)
+def test_checkpointing_needs_less_memory_for_a_deep_model_and_computes_the_forward_again(model, name):
+    plain, again = trace_of(name, DEEP[model]), trace_of(name, replace(DEEP[model], checkpointing=True))
+    assert again.peak < 0.75 * plain.peak
+    assert again.resident == plain.resident
+    more = Counter(again.flops) - Counter(plain.flops)
+    assert set(more) == {"1"}
+    assert not Counter(plain.flops) - Counter(again.flops)
+    backwards = 1 if name in ("nonprivate",) else 2
+    assert 0 < more["1"] <= backwards * plain.flops["1"]
+
+
+@pytest.mark.parametrize("name", [*ATTACHED, "opacus"])
+@pytest.mark.parametrize("trainable", ["all", "lora:r=2,targets=c_attn"])
+def test_fewer_logits_at_a_time_need_less_memory_where_there_are_many(name, trainable):
+    model = f"transformers:gpt2({GPT2.replace('vocab_size=60', 'vocab_size=3000')})"
+    whole = Workload(model=model, batch=3, seq_len=16, layers=1, trainable=trainable)
+    peaks = [trace_of(name, replace(whole, loss_chunk=n)).peak for n in (None, 4, 1)]
+    assert peaks == sorted(peaks, reverse=True)
+    assert peaks[1] < 0.85 * peaks[0]
+
+
+@pytest.mark.parametrize("axes", [{"checkpointing": True}, {"loss_chunk": 3}], ids=str)
+@pytest.mark.parametrize("name", ["nonprivate", "opacus", "ghostclip"])
+def test_real_and_fake_traces_agree_where_activations_are_computed_again(name, axes):
+    workload = replace(TINY["gpt2"], batch=3, **axes)
+    fake, real = trace_of(name, workload), on_real(name, workload)
+    assert fake.flops == real.flops
+    assert fake.peak == real.peak
+
+
+def test_detached_weights_are_refused_in_a_trace_too():
+    with pytest.raises(Refused, match="recomputes the forward that reads transformer.wte.weight"):
+        trace_of("bk", replace(TINY["gpt2"], loss_chunk=3))
+
+
+def test_uses_are_told_as_without():
+    plain, again = (layers(Faked(replace(TINY["gpt2"], checkpointing=value))) for value in (False, True))
+    assert again == plain
+    pieces = layers(Faked(replace(TINY["gpt2"], loss_chunk=3)))
+    assert sorted(use.facts.T for use in pieces if use.name == "transformer.wte.weight") == [2, 3, 3, 8]

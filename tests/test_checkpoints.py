@@ -1,0 +1,59 @@
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from dpbench.checkpoints import Lasting, checkpointed, contexts, inside
+from dpbench.double import StayDouble
+from dpbench.dropout import NoDropout
+from dpbench.recorder import Recorder
+
+
+def test_modes_that_change_what_is_computed_hold_in_every_recomputation():
+    seen = []
+
+    def narrowed(x):
+        y = x.float()
+        seen.append(y.dtype)
+        return (y * y).sin()
+
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    with StayDouble():
+        out = checkpointed(narrowed, x).sum()
+    first, second = (torch.autograd.grad(out, x, retain_graph=True)[0] for _ in range(2))
+    assert torch.equal(first, second)
+    assert seen == [torch.float64] * 3
+
+
+def test_what_is_dropped_in_the_recomputation_is_what_was_dropped_before():
+    x = torch.ones(50, requires_grad=True)
+    with NoDropout():
+        out = checkpointed(lambda x: nn.functional.dropout(x, 0.5).sin().cos(), x)
+    (found,) = torch.autograd.grad(out.sum(), x)
+    assert torch.equal(found, torch.autograd.grad(x.sin().cos().sum(), x)[0])
+
+
+def test_modes_that_only_watch_are_not_entered_again():
+    assert not issubclass(Recorder, Lasting)
+    with NoDropout(), torch.overrides.BaseTorchFunctionMode(), StayDouble():
+        again = contexts()[1]
+    with again:
+        entered = torch.overrides._get_current_function_mode_stack()
+        assert [type(mode) for mode in entered] == [NoDropout, StayDouble]
+    assert not torch.overrides._get_current_function_mode_stack()
+
+
+@pytest.mark.parametrize("options", [{}, {"context_fn": contexts}])
+def test_a_forward_knows_whether_it_will_be_computed_again(options):
+    seen = []
+
+    def forward(x):
+        seen.append(inside())
+        return x.sin()
+
+    x = torch.ones(2, requires_grad=True)
+    checkpoint(forward, x, use_reentrant=False, **options)
+    forward(x)
+    with torch.autograd.graph.save_on_cpu():
+        forward(x)
+    assert seen == [True, False, False]
