@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
@@ -32,6 +33,7 @@ app.command("table")(table)
 app.command("predict")(predict)
 app.command("layers")(layers)
 app.command("maxbatch")(maxbatch)
+app.command("advise")(advise)
 app.command("calibrate")(calibrate)
 
 

@@ -58,6 +58,16 @@ def parts(modules: str, *, ghost: bool) -> list[str]:
     return [f"{m} again" if found[: i + 1].count("2a") > 1 else m for i, m in enumerate(found)]
 
 
+def sees_weights(modules: str) -> bool:
+    """Whether autograd forms gradients of weights: wasted ones, or those of a second backward."""
+    if not is_readable(modules):
+        return False
+    return any(
+        "2a again" in used or any(used[i] == "2b" and not is_booked(used, i) for i in range(len(used)))
+        for used in (parts(modules, ghost=True), parts(modules, ghost=False))
+    )
+
+
 def decided(modules: str, layers: Sequence[Layer]) -> list[str]:
     """The modules that one parameter goes through, given all its uses."""
     if layers[0].frozen:

@@ -70,6 +70,8 @@ def _lora(model: nn.Module, trainable: str) -> nn.Module:
         with warnings.catch_warnings():
             # That the weight of Transformers' Conv1D is transposed, which peft sees by itself.
             warnings.filterwarnings("ignore", message="fan_in_fan_out")
+            # peft asks for what Transformers calls otherwise by now.
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing")
             adapted: nn.Module = peft.get_peft_model(model, config)  # type: ignore[arg-type,unused-ignore]
     except ValueError as error:
         raise DpbenchError(f"lora cannot be put on this model: {error} Give targets=NAME+NAME.") from error
