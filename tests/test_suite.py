@@ -75,7 +75,15 @@ def test_every_cell_comes_once_and_workloads_stay_together(written):
 
 
 def test_every_field_of_a_workload_is_an_axis():
-    values = {"int": 3, "int | None": 3, "float": 2.5, "str": "x", "str | None": "x", "int | Literal['max']": "max"}
+    values = {
+        "int": 3,
+        "int | None": 3,
+        "float": 2.5,
+        "str": "x",
+        "str | None": "x",
+        "int | Literal['max']": "max",
+        "bool": True,
+    }
     choices = {k: v[-1] for k, v in suite.validate.__globals__["CHOICES"].items()}
     axes = {f.name: choices.get(f.name, values[str(f.type)]) for f in fields(Workload)}
     (cell,) = suite.from_options({**axes, "implementation": "bk"}).cells(KNOWN)
