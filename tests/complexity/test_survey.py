@@ -1,0 +1,46 @@
+"""Many traces at once: the same in processes as without, and reasons where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpbench.complexity.survey import Task, survey
+from dpbench.complexity.tracing import trace_of
+from dpbench.records import Workload
+
+MLP = Workload(model="synthetic:mlp(width=16,depth=2)", batch=1)
+BATCH_NORM = Workload(model="torchvision:resnet18", batch=1, image_size=32)
+
+
+def test_in_processes_as_in_this_one():
+    tasks = [Task(name, MLP, (name,)) for name in ("nonprivate", "bk", "opacus", "tf_privacy")]
+    alone = {found.implementation: found for found in survey(tasks, processes=1)}
+    assert {found.implementation: found for found in survey(tasks, processes=2)} == alone
+
+
+def test_a_line_goes_through_the_traces():
+    (found,) = survey([Task("bk", MLP, ("bk",))])
+    direct = trace_of("bk", replace(MLP, batch=20))
+    along = found.line.at(20)
+    assert (along.total, along.traffic, along.resident) == (direct.total, direct.traffic, direct.resident)
+    assert found.line.need(4) == (four := trace_of("bk", replace(MLP, batch=4))).resident + four.peak
+    assert found.gradient == 4 * 2 * (16 * 16 + 16)
+
+
+def test_the_first_that_does_not_refuse_is_taken(tmp_path):
+    path = tmp_path / "refusing.py"
+    path.write_text(
+        "from dpbench.errors import Refused\nfrom dpbench.interface import Supports\n"
+        "TITLE, MODULES, SUPPORTS, PRIVATE = 'r', '1 2a 2b', Supports(), True\n"
+        "def prepare(model, losses, clip):\n    raise Refused('not this one')\n"
+    )
+    (found,) = survey([Task("it", MLP, (str(path), "bk"))])
+    assert found.implementation == "bk"
+    (found,) = survey([Task("it", MLP, (str(path),))])
+    assert (found.line, found.reason) == (None, "not this one")
+
+
+def test_a_model_that_is_refused_is_a_reason():
+    (found,) = survey([Task("bk", BATCH_NORM, ("bk",))])
+    assert found.line is None
+    assert "training mode" in found.reason
