@@ -10,7 +10,7 @@ from time import perf_counter
 import psutil
 import torch
 
-from dpbench.cards import Card, calibrated_name
+from dpbench.cards import CONTEXT, Card, calibrated_name
 from dpbench.precision import check_device
 
 SIZES = {"cpu": 1024, "cuda": 8192}
@@ -54,6 +54,7 @@ def calibrate(device: str = "cpu", threads: int | None = None, timed: Timed | No
     yield Card(
         name=calibrated_name(where.type),
         memory=of.total_memory if of else psutil.virtual_memory().total,
+        reserved=CONTEXT if of else psutil.virtual_memory().total - psutil.virtual_memory().available,
         bandwidth=bandwidth,
         launch=launch,
         peaks=peaks,
@@ -86,7 +87,8 @@ def _products(name: str, device: torch.device, timed: Timed) -> float:
     """FLOP/s of a square matrix product in one number format."""
     n = SIZES[device.type] // (2 if name == "fp64" else 1)
     dtype = DTYPES.get(name, torch.float32)
-    a, b = torch.ones(2, n, n, dtype=dtype, device=device)
+    # Not of ones: a GPU draws less power for constants, and clocks higher.
+    a, b = torch.randn(2, n, n, device=device).to(dtype)
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
     try:

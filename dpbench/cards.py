@@ -10,6 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -49,11 +50,17 @@ class Card:
     """Where the peaks are published: address and title."""
     notes: str = ""
     """What was halved, estimated or not read again."""
+    reserved: int = CONTEXT
+    """Bytes of the memory that tensors cannot have."""
 
     @property
     def capacity(self) -> int:
-        """What is left for tensors, in bytes: the memory less :data:`CONTEXT`."""
-        return self.memory - CONTEXT
+        """What is left for tensors, in bytes."""
+        return self.memory - self.reserved
+
+    def has(self, precision: str) -> bool:
+        """Whether it multiplies in that precision."""
+        return FORMATS.get(precision) in self.peaks
 
     def peak(self, precision: str) -> float:
         """The most FLOP/s at that precision, in matrix products.
@@ -92,10 +99,18 @@ def calibration_file(name: str) -> Path:
 def keep(card: Card) -> Path:
     """Write a calibrated card, whole or not at all; where it is."""
     path = calibration_file(card.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_text(json.dumps({f.name: _plain(getattr(card, f.name)) for f in fields(card)}, indent=1))
-    fresh.replace(path)
+    text = json.dumps({f.name: _plain(getattr(card, f.name)) for f in fields(card)}, indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise DpbenchError(
+            f"the calibration cannot be kept in {path}: {error.strerror}. Give another place in XDG_CACHE_HOME."
+        ) from None
     return path
 
 
@@ -109,8 +124,12 @@ def _calibrated(name: str) -> Card:
     if not path.is_file():
         raise DpbenchError(f"this machine is not calibrated ({device}); run: dpbench calibrate --device {device}")
     try:
-        return _card(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError) as error:
+        found = _card(json.loads(path.read_text(encoding="utf-8")))
+        figures = (found.bandwidth, found.launch, found.memory, *found.peaks.values())
+        if found.name != name or not all(isinstance(x, int | float) and 0 < x < float("inf") for x in figures):
+            raise ValueError("a name or figure that no measurement gives")
+        return found
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DpbenchError(f"{path} holds no calibration ({error}); run again: dpbench calibrate") from None
 
 
@@ -131,8 +150,9 @@ def card(name: str) -> Card:
     Raises:
         DpbenchError: there is none, or no calibration.
     """
-    if name.lower().partition(":")[0] == HERE:
-        return _calibrated(name.lower())
+    here, _, device = name.lower().partition(":")
+    if here == HERE:
+        return _calibrated(calibrated_name(device.partition(":")[0] or "cpu"))
     for known, found in cards().items():
         if known.lower() == name.lower():
             return found

@@ -35,6 +35,7 @@ def largest(
     capacity: int,
     traced: int,
     launcher: Launcher,
+    most: int = MOST,
     say: Callable[[str], None] = lambda text: None,
 ) -> RealLargest:
     """The largest batch that runs, and needs at most ``capacity`` bytes as it is measured.
@@ -52,7 +53,7 @@ def largest(
             needs[batch] = 2 * capacity if found is None else found
         return needs[batch]
 
-    batch = search(need, capacity, MOST, [max(traced, 1), max(traced, 1) + 1])
+    batch = search(need, capacity, most, [max(traced, 1), max(traced, 1) + 1])
     return RealLargest(batch, need(max(batch, 1)), traced, len(needs))
 
 

@@ -14,6 +14,7 @@ EXPECTED = "a size such as 40GB (1e9 bytes) or 40GiB (2^30 bytes)"
 def bytes_of(text: str) -> int:
     """Bytes: ``40GB``, ``40GiB``, ``500MB``; raises DpbenchError for anything else."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]|[KMGT]i)?B?\s*", text)
-    if not found or float(found[1]) <= 0:
+    size = int(float(found[1]) * {**UNITS, **BINARY}[found[2] or ""]) if found else 0
+    if size <= 0:
         raise DpbenchError(f"memory is {text!r}; expected {EXPECTED}")
-    return int(float(found[1]) * {**UNITS, **BINARY}[found[2] or ""])
+    return size

@@ -55,7 +55,7 @@ def test_running_out_of_memory_is_an_answer():
 
 def test_what_is_tried_is_told():
     said = []
-    largest("bk", W, 1000, 90, Launcher(there=950), said.append)
+    largest("bk", W, 1000, 90, Launcher(there=950), say=said.append)
     assert said[0] == "  bk B=90 out of memory"
     assert said[-1].startswith("  bk B=8")
 

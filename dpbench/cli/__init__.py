@@ -60,3 +60,7 @@ def main() -> None:
         # Whoever read our output (head, less) has gone; the end of the process would complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(0)
+    except OSError as error:
+        # A full disk, a directory that may not be written to: said in a line, as mistakes are.
+        print(f"dpbench: {error.filename or 'stdout'}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

@@ -66,7 +66,7 @@ def sentences(advice: Advice, training: Training, price: float | None) -> list[s
     assert best is not None
     take = f"Take {best.implementation} with {best.batch} examples at a time"
     if training.logical:
-        take += f", {best.times} times for a step of {training.logical}"
+        take += f", {best.times} times for a step of {training.logical}" if best.times > 1 else ", a whole step at once"
     take += f": {size(best.need)} of {size(card.capacity)}, a step of {span(best.step)}"
     hours = best.hours(training)
     if hours:

@@ -33,7 +33,7 @@ from dpbench.errors import DpbenchError
 
 DEFAULT = ["A100-40GB", "H100-SXM", "L4", "T4"]
 """Cards that are looked at where none is named."""
-NOTHING_FITS = 3
+NO_ADVICE = 3
 
 Cards = Annotated[
     list[str] | None, typer.Option("--card", help="Several times; see: dpbench list cards. here: this machine.")
@@ -56,9 +56,9 @@ def advise(
     checkpointing: Checkpointing = None,
     loss_chunk: LossChunk = None,
     card_names: Cards = None,
-    logical_batch: Annotated[int | None, typer.Option(help="Examples of one step.", min=1)] = None,
-    examples: Annotated[int | None, typer.Option(help="Examples of the training set.", min=1)] = None,
-    epochs: Annotated[float, typer.Option(help="How often each of them is seen.", min=0.0)] = 1.0,
+    logical_batch: Annotated[int | None, typer.Option(help="Examples of one step.", min=1, max=2**31)] = None,
+    examples: Annotated[int | None, typer.Option(help="Examples of the training set.", min=1, max=2**50)] = None,
+    epochs: Annotated[float, typer.Option(help="How often each of them is seen.", min=0.0, max=1e6)] = 1.0,
     price: Prices = None,
     confirm: Annotated[bool, typer.Option("--confirm", help="Measure the advice where a card is here.")] = False,
     as_json: AsJson = False,
@@ -69,12 +69,12 @@ def advise(
     Exit codes:
       0  advised
       2  a mistake in what was asked
-      3  nothing fits on any of the cards
+      3  there is none for any of the cards: nothing fits, or all refuse
     """
     from dpbench.complexity.advise import Advice
     from dpbench.complexity.advise import advise as of
 
-    chosen = [card(name) for name in card_names or DEFAULT]
+    chosen = list(dict.fromkeys(card(name) for name in card_names or DEFAULT))
     prices = prices_of(price or [])
     training = Training(examples, epochs, logical_batch)
     asked = workloads(
@@ -98,20 +98,22 @@ def advise(
         typer.echo(json.dumps([as_object(a, training, prices.get(a.card.name)) for a in advices], indent=1))
     if confirm:
         for advice in advices:
-            confirmed(advice)
+            for line in confirmed(advice):
+                typer.echo(line, err=as_json)
     if not any(advice.best for advice in advices):
-        raise typer.Exit(NOTHING_FITS)
+        raise typer.Exit(NO_ADVICE)
 
 
 def as_object(advice: Any, training: Training, price: float | None) -> dict[str, Any]:
     """The advice for one card, for machines."""
-    spread = hardly_matters(advice.private) if advice.private else None
+    spread = hardly_matters(advice.private)
     return {
         "card": advice.card.name,
         "model": advice.workload.model,
         "workload": asdict(replace(advice.workload, batch=1)),
         "capacity": advice.card.capacity,
         "advice": offer_object(advice.best, training, price) if advice.best else None,
+        "alive_at_peak": dict(alive(advice.best.trace)) if advice.best else None,
         "hardly_matters": spread is not None,
         "offers": [offer_object(o, training, price) for o in advice.offers],
         "refused": advice.refused,
@@ -139,5 +141,4 @@ def offer_object(o: Offer, training: Training, price: float | None) -> dict[str,
         "hours": asdict(hours) if hours else None,
         "cost": asdict(spent) if spent else None,
         "need_bytes": o.need,
-        "alive_at_peak": dict(alive(o.trace)),
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
 
-from dpbench.cards import Card, calibration_file, keep
+from dpbench.cards import Card, keep
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import duration, significant
 
@@ -25,8 +26,9 @@ def calibrate(
 
     for seen in measure(device, threads):
         if isinstance(seen, Card):
+            plain = {**asdict(replace(seen, peaks={})), "peaks": dict(seen.peaks)}
+            typer.echo(json.dumps(plain) if as_json else text(seen))
             path = keep(seen)
-            typer.echo(json.dumps(json.loads(calibration_file(seen.name).read_text())) if as_json else text(seen))
             typer.echo(f"kept in {path}; used by: dpbench predict --card {seen.name}", err=True)
         else:
             typer.echo(f"  {seen}", err=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-
-import typer
 
 from dpbench.cards import HERE, of_device
 from dpbench.complexity.advise import Advice
-from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record
 from dpbench.reporting.numbers import duration, size
 from dpbench.rows import rows
@@ -19,14 +17,13 @@ ROUNDS, SECONDS, LIMIT = 2, 10.0, 120.0
 """Fresh processes, seconds of timing in each, and seconds after which a cell is given up: five minutes in all."""
 
 
-def confirm(advice: Advice) -> None:
-    """Measure the advised implementation at its batch, and say where the advice was wrong.
-
-    Raises:
-        DpbenchError: the card is not here.
-    """
+def confirm(advice: Advice) -> Iterator[str]:
+    """Measure the advised implementation at its batch, where the card is here, and say where the advice was wrong."""
     best, device = advice.best, device_of(advice)
     if best is None:
+        return
+    if device is None:
+        yield f"{advice.card.name}: not confirmed, as it is not here; run it there, or calibrate and give --card here"
         return
     workload = replace(
         advice.workload, batch=best.batch, device=device, logical_batch=best.examples if best.times > 1 else None
@@ -38,21 +35,21 @@ def confirm(advice: Advice) -> None:
         if found.implementation != best.implementation:
             continue
         if found.seconds is None:
-            typer.echo(f"{advice.card.name}: not confirmed, {found.outcome}: {found.reason}")
+            yield f"{advice.card.name}: not confirmed, {found.outcome}: {found.reason}"
             continue
         apart = found.seconds / best.step.expected - 1
         inside = best.step.low <= found.seconds <= best.step.high
-        typer.echo(
+        yield (
             f"{advice.card.name}: {best.implementation} at B={best.batch} measured {duration(found.seconds)} a "
             f"step, predicted {duration(best.step.expected)}: {apart:+.0%}, {'in' if inside else 'out of'} its range"
         )
         if found.memory is not None:
             peak = best.need - best.trace.resident
-            typer.echo(f"  peak {size(found.memory)}, predicted {size(peak)}: {found.memory / peak - 1:+.1%}")
+            yield f"  peak {size(found.memory)}, predicted {size(peak)}: {found.memory / peak - 1:+.1%}"
 
 
-def device_of(advice: Advice) -> str:
-    """torch's name of the device that the card is."""
+def device_of(advice: Advice) -> str | None:
+    """torch's name of the device that the card is; None if it is not here."""
     import torch
 
     if advice.card.name.startswith(HERE):
@@ -62,7 +59,4 @@ def device_of(advice: Advice) -> str:
         found = of_device(name)
         if found and found.name == advice.card.name:
             return f"cuda:{i}"
-    here = ", ".join(names) or "no GPU"
-    raise DpbenchError(
-        f"{advice.card.name} is not here to confirm the advice (here: {here}); run it there, or give --card here"
-    )
+    return None

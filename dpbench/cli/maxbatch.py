@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpbench.cards import CONTEXT, card
+from dpbench.cards import card
 from dpbench.cli.workloads import (
     AsJson,
     Attention,
@@ -29,7 +29,7 @@ from dpbench.cli.workloads import (
     Trainable,
     workloads,
 )
-from dpbench.errors import DpbenchError, Refused, unknown
+from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Workload
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import ratio, size
@@ -73,8 +73,11 @@ def maxbatch(
       2  a mistake in what was asked
       5  nothing selected
     """
-    from dpbench.complexity.maxbatch import largest
+    from dpbench.complexity.maxbatch import MOST, MOST_ONE_BY_ONE, largest
+    from dpbench.complexity.tracing import one_by_one
+    from dpbench.precision import check_device
 
+    check_device(device)
     if on not in ON:
         raise unknown("way of finding it", on, ON)
     capacity, said = capacity_asked(memory, card_name)
@@ -90,12 +93,17 @@ def maxbatch(
         for name in names:
             start = {"implementation": name, "model": workload.model, "T": workload.seq_len}
             try:
-                most = largest(name, workload, capacity)
-            except Refused as error:
+                # A real step goes through a million examples one by one for hours.
+                least = MOST_ONE_BY_ONE if on == "real" and one_by_one(name) else MOST
+                most = largest(name, workload, capacity, least)
+            except DpbenchError as error:
                 found.append({**start, "max_batch": None, "reason": str(error)})
                 continue
             if on == "real":
-                found.append({**start, **tried(name, workload, capacity, most, device)})
+                try:
+                    found.append({**start, **tried(name, workload, capacity, most, device)})
+                except DpbenchError as error:
+                    found.append({**start, "max_batch": None, "reason": str(error)})
                 continue
             bytes_ = {"need": most.need, "next": most.next, "resident": most.trace.resident, "capacity": capacity}
             found.append({**start, "max_batch": most.batch, "bytes": bytes_, "peak_in": most.trace.peak_in})
@@ -111,6 +119,8 @@ def maxbatch(
 
 def tried(name: str, workload: Workload, capacity: int, most: Largest, device: str) -> dict[str, Any]:
     """The largest batch by real steps, from the traced one on."""
+    from dpbench.complexity.maxbatch import MOST, MOST_ONE_BY_ONE
+    from dpbench.complexity.tracing import one_by_one
     from dpbench.forkserver import ForkServer
     from dpbench.realbatch import largest
 
@@ -121,6 +131,7 @@ def tried(name: str, workload: Workload, capacity: int, most: Largest, device: s
             capacity,
             most.batch,
             server,
+            max(most.batch, MOST_ONE_BY_ONE) if one_by_one(name) else MOST,
             lambda text: typer.echo(text, err=True),
         )
     bytes_ = {"need": found.need, "next": None, "resident": most.trace.resident, "capacity": capacity}
@@ -135,7 +146,7 @@ def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]
         capacity = bytes_of(memory or "")
         return capacity, size(capacity)
     found = card(card_name)
-    return found.capacity, f"{size(found.capacity)} of {found.name} ({size(CONTEXT)} are its context's)"
+    return found.capacity, f"{size(found.capacity)} of {found.name} (of {size(found.memory)})"
 
 
 def lines(found: list[dict[str, Any]]) -> list[str]:

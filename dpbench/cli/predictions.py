@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dpbench.cards import HERE, Card
+from dpbench.complexity.modules import is_readable, parts
 from dpbench.complexity.prediction import Prediction
 from dpbench.published import leading_terms
 from dpbench.reporting.columns import aligned
@@ -63,8 +64,8 @@ def costs(found: Sequence[Prediction], card: Card | None) -> list[list[str]]:
         assert p.trace is not None
         t, b = p.trace, base.trace if base else None
         each = t.total / p.workload.physical
-        row = [count(t.total), ratio(each / b.total * base.workload.physical) if base and b else "-"]
-        row += [size(t.peak), ratio(t.peak / b.peak) if b else "-", alive(p)]
+        row = [count(t.total), ratio(each / b.total * base.workload.physical) if base and b and b.total else "-"]
+        row += [size(t.peak), ratio(t.peak / b.peak) if b and b.peak else "-", alive(p)]
         if p.seconds:
             s, faster = p.seconds, ratio(rate(p) / rate(base)) if base and base.seconds else "-"
             row = [duration(s.expected), f"{duration(s.low)} - {duration(s.high)}", significant(rate(p)), faster, *row]
@@ -170,9 +171,9 @@ def notes(found: Sequence[Prediction]) -> list[str]:
 
 def leading(modules: str) -> int | None:
     """The multiple of BTpd that these modules make for large T, ghost norms apart; None where they differ by layer."""
-    if " or " in modules:
+    if " or " in modules or not is_readable(modules):
         return None
-    return 2 * sum(modules.split().count(m) for m in ("1", "2a", "2b", "4", "(1", "2b)"))
+    return 2 * sum(m.split()[0] in ("1", "2a", "2b", "4") for m in parts(modules, ghost=True))
 
 
 def count_signed(value: int) -> str:

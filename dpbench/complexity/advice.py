@@ -9,11 +9,9 @@ from math import ceil
 from dpbench.cards import Card, card
 from dpbench.complexity.line import Line
 from dpbench.complexity.roofline import Seconds, seconds
-from dpbench.complexity.trace import Trace
+from dpbench.complexity.trace import Operation, Trace
 from dpbench.errors import DpbenchError
 
-MOST = 1 << 16
-"""The largest physical batch that is advised where memory sets no limit."""
 MOST_ONE_BY_ONE = 64
 """Likewise where examples are taken one by one: a larger batch is not faster."""
 HARDLY = 1.1
@@ -60,58 +58,62 @@ class Offer:
         return Seconds(*(steps * s / 3600 for s in (self.step.low, self.step.expected, self.step.high)))
 
 
-def offer(
-    implementation: str,
-    line: Line,
-    on: Card,
-    precision: str,
-    training: Training,
-    gradient: int,
-    most: int = MOST,
-) -> Offer | None:
-    """At the largest physical batch that fits, or a smaller one that divides the logical batch more evenly.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all offers are made for. ``gradient``: bytes of the sum that is kept between physical batches."""
 
-    ``gradient``: bytes of the sum that is kept between physical batches. None where not even one example fits.
-    """
-    logical = training.logical
-    batch = line.largest(on.capacity, min(most, logical or most))
-    if logical and batch < logical:
-        batch = line.largest(on.capacity - gradient, min(most, logical))
-    if not batch:
-        return None
-    times = ceil(logical / batch) if logical else 1
-    batch = ceil(logical / times) if logical else batch
-    need = line.need(batch) + (gradient if times > 1 else 0)
-    return at(implementation, line.at(batch), batch, times, need, on, precision, logical or batch)
+    precision: str
+    training: Training
+    gradient: int
 
+    def offer(self, implementation: str, line: Line, card: Card, most: int) -> Offer | None:
+        """At the largest physical batch that fits, or a smaller one that divides the logical batch more evenly.
 
-def at(
-    implementation: str, trace: Trace, batch: int, times: int, need: int, on: Card, precision: str, examples: int
-) -> Offer:
-    """An offer from the trace of one physical batch."""
-    step = seconds(accumulated(trace, times), on, precision)
-    return Offer(implementation, batch, times, step, examples, need, trace)
+        None where not even one example fits.
+        """
+        logical = self.training.logical
+        batch = line.largest(card.capacity, most)
+        if logical and batch < logical:
+            batch = line.largest(card.capacity - self.gradient, most)
+        if not batch:
+            return None
+        return self.at(implementation, line, card, ceil(logical / ceil(logical / batch)) if logical else batch)
+
+    def at(self, implementation: str, line: Line, card: Card, batch: int) -> Offer:
+        """At a physical batch; the last one of a logical batch counts as a whole one."""
+        examples = self.training.logical or batch
+        times = ceil(examples / batch)
+        trace = line.at(batch)
+        step = seconds(accumulated(trace, times, self.gradient), card, self.precision)
+        need = trace.resident + trace.peak + (self.gradient if times > 1 else 0)
+        return Offer(implementation, batch, times, step, examples, need, trace)
 
 
-def accumulated(trace: Trace, times: int) -> Trace:
-    """The operations of a step of so many physical batches: noise and optimizer come once."""
+def accumulated(trace: Trace, times: int, gradient: int) -> Trace:
+    """The operations of a step of so many physical batches, which are added up: noise and optimizer come once."""
     operations = [
         o if o.module == "update" else replace(o, count=o.count * times, flops=o.flops * times, bytes=o.bytes * times)
         for o in trace.operations
     ]
+    if times > 1:
+        # Two sums are read and one is written.
+        operations.append(Operation("aten.add", "update", "", "", "float32", times - 1, 0, 3 * gradient * (times - 1)))
     return replace(trace, operations=tuple(operations))
 
 
 def ranked(offers: Sequence[Offer]) -> list[Offer]:
     """The fastest first; of two that are as fast to a thousandth, the one that needs less memory."""
-    return sorted(offers, key=lambda o: (-round(o.rate / max(x.rate for x in offers), 3), o.need))
+    fastest = max((o.rate for o in offers), default=1.0)
+    return sorted(offers, key=lambda o: (-round(o.rate / fastest, 3), o.need))
 
 
 def hardly_matters(offers: Sequence[Offer]) -> float | None:
     """How many times faster the fastest is than the slowest, where that is hardly anything."""
     rates = [o.rate for o in offers]
+    if len(rates) < 2:
+        return None
     spread = max(rates) / min(rates)
-    return spread if len(rates) > 1 and spread < HARDLY else None
+    return spread if spread < HARDLY else None
 
 
 def alive(trace: Trace, shown: int = 3) -> list[tuple[str, float]]:

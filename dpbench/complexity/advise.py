@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from math import ceil
 
 from dpbench.cards import Card
-from dpbench.complexity.advice import MOST, MOST_ONE_BY_ONE, Offer, Training, at, offer, ranked
+from dpbench.complexity.advice import MOST_ONE_BY_ONE, Offer, Setting, Training, ranked
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
+from dpbench.complexity.maxbatch import search
 from dpbench.complexity.modules import sees_weights
-from dpbench.complexity.survey import Found, Task, survey
+from dpbench.complexity.survey import MOST, Found, Task, survey
 from dpbench.complexity.trace import Trace
 from dpbench.complexity.tracing import Tracer, one_by_one
 from dpbench.errors import DpbenchError
@@ -21,8 +22,6 @@ from dpbench.registry import load
 
 CHUNKS = 8
 """Into how many chunks the loss may be cut."""
-TRIES = 4
-"""How often a batch is made smaller that does not fit, though by its line it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +65,36 @@ def advise(
     Raises:
         DpbenchError: an unknown model or option; no card has the precision.
     """
-    usable = [card for card in cards if _has(card, workload.precision)]
+    usable = [card for card in cards if card.has(workload.precision)]
     if not usable:
-        for card in cards:
-            card.peak(workload.precision)
+        cards[0].peak(workload.precision)
     workload = replace(workload, batch=1, logical_batch=None)
+    for card in cards:
+        if card not in usable:
+            lacking = dict.fromkeys(names, f"{card.name} has no {workload.precision}")
+            yield Advice(card, workload, (), None, lacking)
     lines: dict[str, Line] = {}
     gradient = 0
     refused: dict[str, str] = {}
-    for found in survey([Task(name, workload, (name,)) for name in names]):
+    capacity = max(card.capacity for card in usable)
+    asked = [Task(name, workload, (name,), capacity, _most(name, training)) for name in names]
+    for found in survey(asked):
         yield found
         if found.line is None:
             refused[found.implementation] = found.reason
         else:
             lines[found.implementation], gradient = found.line, found.gradient
+    setting = Setting(workload.precision, training, gradient)
     with Confirming(workload) as confirming:
-        first = [_on(card, workload, lines, refused, training, gradient, confirming) for card in usable]
+        first = [_on(card, lines, refused, setting, confirming) for card in usable]
     order = _order(first)
-    others = {label: changed for label, changed in changes(workload, usable) if order}
+    others = dict(changes(workload, usable)) if order else {}
     tried: list[Found] = []
     attached = _attached(first)
-    tasks = [Task(k, w, attached if w.checkpointing or w.loss_chunk else order) for k, w in others.items()]
+    tasks = [
+        Task(k, w, attached if w.checkpointing or w.loss_chunk else order, capacity, _most("", training))
+        for k, w in others.items()
+    ]
     for found in survey([task for task in tasks if task.implementations]):
         yield found
         tried.append(found)
@@ -99,7 +107,7 @@ def advise(
 def changes(workload: Workload, cards: Sequence[Card]) -> Iterator[tuple[str, Workload]]:
     """What may be tried beside another implementation."""
     for precision in ("tf32", "amp-bf16"):
-        if workload.precision == "fp32" and any(_has(card, precision) for card in cards):
+        if workload.precision == "fp32" and any(card.has(precision) for card in cards):
             yield f"precision {precision}", replace(workload, precision=precision)
     text = workload.model.startswith("transformers:")
     if workload.attention == "eager":
@@ -113,23 +121,17 @@ def changes(workload: Workload, cards: Sequence[Card]) -> Iterator[tuple[str, Wo
         yield "adapters (lora:r=8)", replace(workload, trainable="lora:r=8")
 
 
-def _has(card: Card, precision: str) -> bool:
-    try:
-        card.peak(precision)
-    except DpbenchError:
-        return False
-    return True
-
-
-def _most(name: str) -> int:
-    return MOST_ONE_BY_ONE if one_by_one(name) else MOST
+def _most(name: str, training: Training) -> int:
+    """The largest batch that is worth advising: no larger than a step, or than there are examples."""
+    limits = (training.logical, training.examples, MOST_ONE_BY_ONE if name and one_by_one(name) else MOST)
+    return min(limit for limit in limits if limit is not None)
 
 
 class Confirming:
     """Traces at the batches that are advised: a model is built, and an implementation prepared, once for all cards."""
 
     def __init__(self, workload: Workload) -> None:
-        self._workload, self._stack = workload, ExitStack()
+        self.workload, self._stack = workload, ExitStack()
         self._tracers: dict[str, Tracer] = {}
         self._faked: Faked | None = None
 
@@ -141,83 +143,94 @@ class Confirming:
 
     def trace(self, name: str, batch: int) -> Trace:
         """The trace of one physical batch."""
-        self._faked = self._faked or Faked(self._workload)
+        self._faked = self._faked or Faked(self.workload)
         if name not in self._tracers:
             self._tracers[name] = self._stack.enter_context(Tracer(name, self._faked))
         return self._tracers[name].at(batch)
 
 
 def _on(
-    card: Card,
-    workload: Workload,
-    lines: dict[str, Line],
-    refused: dict[str, str],
-    training: Training,
-    gradient: int,
-    confirming: Confirming,
+    card: Card, lines: dict[str, Line], refused: dict[str, str], setting: Setting, confirming: Confirming
 ) -> Advice:
-    """All implementations on one card, the best of them confirmed."""
-    offers = []
+    """All implementations on one card; the baseline, and the best of the others, by traces at their batches."""
+    offers: dict[str, Offer] = {}
     reasons = dict(refused)
     for name, line in lines.items():
-        found = offer(name, line, card, workload.precision, training, gradient, _most(name))
+        found = setting.offer(name, line, card, _most(name, setting.training))
         if found is None:
-            reasons[name] = f"one example needs {line.need(1):,} bytes, the card has {card.capacity:,} for tensors"
+            need = line.need(1)
+            reasons[name] = f"one example needs {need:,} bytes, {card.name} has {card.capacity:,} for tensors"
         else:
-            offers.append(found)
-    order = ranked(offers)
-    private = [o for o in order if load(o.implementation).PRIVATE]
-    precision = workload.precision
-    best = (
-        _confirmed(private[0], lines[private[0].implementation], card, precision, gradient, confirming)
-        if private
-        else None
-    )
-    return Advice(card, workload, tuple(best if best and o is private[0] else o for o in order), best, reasons)
+            offers[name] = found
+    for private in (False, True):
+        confirmed: set[str] = set()
+        # Who is confirmed may turn out to be slower than who was second.
+        while first := next(
+            (o for o in ranked(list(offers.values())) if load(o.implementation).PRIVATE is private), None
+        ):
+            name = first.implementation
+            if name in confirmed:
+                break
+            confirmed.add(name)
+            try:
+                offers[name] = _confirmed(first, card, setting, confirming)
+            except DpbenchError as error:
+                reasons[name] = str(error)
+                del offers[name]
+    order = ranked(list(offers.values()))
+    best = next((o for o in order if load(o.implementation).PRIVATE), None)
+    return Advice(card, confirming.workload, tuple(order), best, reasons)
 
 
-def _confirmed(found: Offer, line: Line, card: Card, precision: str, gradient: int, confirming: Confirming) -> Offer:
-    """The offer with its batch traced; a smaller batch where that one does not fit after all."""
-    for _ in range(TRIES):
-        trace = confirming.trace(found.implementation, found.batch)
-        times = ceil(found.examples / found.batch)
-        need = trace.resident + trace.peak + (gradient if times > 1 else 0)
-        alone = found.times == 1 and found.examples == found.batch
-        found = at(found.implementation, trace, found.batch, times, need, card, precision, found.examples)
-        if need <= card.capacity or found.batch == 1:
-            break
-        each = max(1, line.need(found.batch) - line.need(found.batch - 1))
-        smaller = max(1, found.batch - ceil((need - card.capacity) / each))
-        found = replace(found, batch=smaller, examples=smaller if alone else found.examples)
-    return found
+def _confirmed(found: Offer, card: Card, setting: Setting, confirming: Confirming) -> Offer:
+    """The offer with its batch traced, or a smaller one where that does not fit after all.
+
+    Raises:
+        DpbenchError: where none does, or the implementation cannot be traced there.
+    """
+    kept = setting.gradient if found.times > 1 else 0
+
+    def need(batch: int) -> int:
+        trace = confirming.trace(found.implementation, batch)
+        return trace.resident + trace.peak + kept
+
+    batch = found.batch
+    if need(batch) > card.capacity:
+        batch = search(need, card.capacity, found.batch, [found.batch - 1])
+    if not batch:
+        raise DpbenchError(f"not even one example fits into {card.name}")
+    line = Line(trace := confirming.trace(found.implementation, batch), trace, batch, batch + 1)
+    return setting.at(found.implementation, line, card, batch)
 
 
 def _order(advices: Sequence[Advice]) -> tuple[str, ...]:
     """Implementations that clip, the fastest on most cards first: those that try something else."""
-    places: dict[str, int] = {}
+    places: Counter[str] = Counter()
     for advice in advices:
         for place, found in enumerate(advice.private):
-            places[found.implementation] = places.get(found.implementation, 0) + place
+            places[found.implementation] += place - len(advice.private)
     return tuple(sorted(places, key=lambda name: places[name]))
 
 
 def _attached(advices: Sequence[Advice]) -> tuple[str, ...]:
     """Likewise those that can recompute activations, as autograd sees their weights; the leanest first."""
-    batches: dict[str, int] = {}
+    batches: Counter[str] = Counter()
     for advice in advices:
         for found in advice.private:
             if sees_weights(load(found.implementation).MODULES) and not one_by_one(found.implementation):
-                batches[found.implementation] = batches.get(found.implementation, 0) + found.batch
+                batches[found.implementation] += found.batch
     return tuple(sorted(batches, key=lambda name: -batches[name]))
 
 
 def _knob(found: Found, card: Card, training: Training) -> Knob | None:
     """What it brings on a card; None where the card lacks the precision."""
     task = found.task
-    if not _has(card, task.workload.precision):
+    if not card.has(task.workload.precision):
         return None
     if found.line is None:
         return Knob(task.label, task.workload, None, found.reason)
-    name, precision = found.implementation, task.workload.precision
-    made = offer(name, found.line, card, precision, training, found.gradient, _most(name))
+    name = found.implementation
+    made = Setting(task.workload.precision, training, found.gradient).offer(
+        name, found.line, card, _most(name, training)
+    )
     return Knob(task.label, task.workload, made, "" if made else "not even one example fits")

@@ -17,8 +17,11 @@ from torch.utils import _pytree as pytree
 
 from dpbench import precision
 from dpbench.batch import Batch
-from dpbench.errors import Refused
+from dpbench.errors import DpbenchError, Refused
 from dpbench.records import Workload
+
+LARGEST = 1 << 40
+"""More examples have more elements than torch can count."""
 
 
 class ReadsValues(Refused):
@@ -51,6 +54,8 @@ class Faked:
 
     def resize(self, batch: int) -> None:
         """Another batch size for the same model."""
+        if batch > LARGEST:
+            raise DpbenchError(f"batch is {batch}, expected at most {LARGEST} examples")
         self.workload = replace(self.workload, batch=batch)
         with self.mode:
             self.batch: Batch = pytree.tree_map_only(
@@ -68,6 +73,11 @@ class Faked:
                 f"{what} reads values of tensors ({error.func}), which a trace without memory does not have. "
                 "Measure it instead: dpbench run, at a batch size that is given."
             ) from error
+        except DpbenchError:
+            raise
+        except Exception as error:
+            text = next(iter(str(error).splitlines()), "")
+            raise DpbenchError(f"{what} raises {type(error).__name__}: {text}") from error
 
     @property
     def tensors(self) -> list[Tensor]:

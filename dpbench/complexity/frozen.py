@@ -37,6 +37,10 @@ class FrozenUses(TorchFunctionMode):
         self.layers: list[Layer] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.multi_head_attention_forward:
+            # It multiplies inside, which is to be seen, too.
+            with self:
+                return func(*args, **(kwargs or {}))
         out = func(*args, **(kwargs or {}))
         if func in FEATURES_FIRST or func in FEATURES_LAST:
             given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]

@@ -12,13 +12,12 @@ from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.trace import Trace
 from dpbench.complexity.tracing import Tracer, one_by_one
-from dpbench.heard import MORE
 from dpbench.precision import check_device
 from dpbench.records import Workload
 
-STARTS = (MORE, MORE + 1)
-"""The two batch sizes whose traces tell how memory grows in each module of the algorithm: of one plan of the tape, as
-larger ones are."""
+STARTS = (15, 16)
+"""The two batch sizes whose traces tell how memory grows in each module of the algorithm: not smaller ones, at
+which gradients may still make the peak, and activations of another layer."""
 MOST = 1 << 20
 """Where memory does not grow with the batch, as where examples are taken one by one."""
 MOST_ONE_BY_ONE = 64
@@ -75,7 +74,7 @@ def _searched(tracer: Tracer, workload: Workload, capacity: int, most: int) -> L
     guesses = list(STARTS)
     if not at_once and most > max(STARTS):
         need(STARTS[0]), need(STARTS[1])
-        guess = Line(traces[STARTS[0]], traces[STARTS[1]], STARTS[0]).largest(capacity, most)
+        guess = Line(traces[STARTS[0]], traces[STARTS[1]], *STARTS).largest(capacity, most)
         guesses = [guess, guess + 1]
     batch = most if at_once else search(need, capacity, most, guesses)
     shown = max(batch, 1)
@@ -98,7 +97,8 @@ def search(need: Callable[[int], int], capacity: int, most: int = MOST, guesses:
         else:
             (a, at_a), (b, at_b) = points[-2:]
             slope = (at_b - at_a) / (b - a) if a != b else 0
-            guess = int(b + (capacity - at_b) / slope) if slope > 0 else most
+            flat = most if at_b <= capacity else (low + high) // 2
+            guess = int(b + (capacity - at_b) / slope) if slope > 0 else flat
             # Where something else than the batch made the peak, two points tell little of what comes.
             guess = min(guess, STRIDE * max(a, b))
         guess = min(max(guess, low + 1), high - 1)

@@ -34,7 +34,8 @@ class Place(NamedTuple):
     @property
     def label(self) -> str:
         """For people, the same for all blocks of a model: ``1: transformer.h.*.attn``."""
-        part = re.sub(r"\b\d+\b", "*", self.within or self.parameter) or "losses"
+        part = self.within if re.search(r"[^\d.]", self.within) else self.parameter or self.within
+        part = re.sub(r"\b\d+\b", "*", part) or "losses"
         return f"{self.module}: {part}"
 
 

@@ -15,7 +15,7 @@ from dpbench.complexity.modules import Layer
 from dpbench.complexity.prediction import Prediction
 from dpbench.complexity.roofline import seconds
 from dpbench.complexity.tracing import ON, either
-from dpbench.errors import DpbenchError, Refused, unknown
+from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Workload
 from dpbench.registry import load
 
@@ -40,8 +40,9 @@ def predict(
     if workload.batch == "max":
         if card is None:
             raise DpbenchError("the largest batch is that of a card: give one with --card (see: dpbench list cards)")
+        task = Faked(replace(workload, batch=1))
         for name in implementations:
-            yield _at_largest(name, workload, card, on)
+            yield _at_largest(name, task, card, on)
         return
     task = Faked(workload)
     uses = layers(task)
@@ -49,11 +50,11 @@ def predict(
         yield _one(name, task, uses, card, on)
 
 
-def _at_largest(name: str, workload: Workload, card: Card, on: str) -> Prediction:
-    task = Faked(replace(workload, batch=1))
+def _at_largest(name: str, task: Faked, card: Card, on: str) -> Prediction:
+    task.resize(1)
     try:
-        most = largest(name, workload, card.capacity, faked=task)
-    except Refused as error:
+        most = largest(name, task.workload, card.capacity, faked=task)
+    except DpbenchError as error:
         return replace(_counted(name, task, layers(task), on), reason=str(error))
     task.resize(max(most.batch, 1))
     if not most.batch:
@@ -66,7 +67,7 @@ def _one(name: str, task: Faked, uses: Sequence[Layer], card: Card | None, on: s
     found = _counted(name, task, uses, on)
     try:
         trace, how = either(name, task.workload, task, on)
-    except Refused as error:
+    except DpbenchError as error:
         return replace(found, reason=str(error))
     time = None if card is None else seconds(trace, card, task.workload.precision)
     return replace(found, trace=trace, on=how, seconds=time)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from typing import Any
 
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
-from dpbench.complexity.maxbatch import STARTS
 from dpbench.complexity.tracing import Tracer
 from dpbench.errors import DpbenchError
 from dpbench.records import Workload
+
+FEW = 8
+"""Examples of a line's first trace."""
+MOST = 1 << 16
+"""The largest physical batch that is looked at where memory sets no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,10 @@ class Task:
     label: str
     workload: Workload
     implementations: tuple[str, ...]
+    capacity: int
+    """Bytes of the largest card that is asked about: lines end about where it is full."""
+    most: int = MOST
+    """The largest batch that is of interest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +54,62 @@ class Found:
 
 def survey(tasks: Sequence[Task], processes: int | None = None) -> Iterator[Found]:
     """What comes of each task, as it comes."""
-    count = min(processes or os.cpu_count() or 1, len(tasks))
+    count = min(processes or cores(), len(tasks))
     if count <= 1:
         yield from map(look_into, tasks)
         return
     # Not forked: a process that holds threads of torch may not be.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=quiet) as pool:
-        waiting = [pool.submit(look_into, task) for task in tasks]
+        with _uninterrupted():
+            waiting = {pool.submit(look_into, task): task for task in tasks}
         try:
             for done in as_completed(waiting):
-                yield done.result()
+                try:
+                    yield done.result()
+                except BrokenProcessPool:
+                    task = waiting[done]
+                    reason = "a process that traced was killed, perhaps for its memory; try fewer --impl at once"
+                    yield Found(task, task.implementations[0], None, reason=reason)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that are started here leave Ctrl-C to this one; elsewhere than in the main thread it has no say."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def cores() -> int:
+    """CPUs that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def quiet() -> None:
-    """Libraries warn once in every process; what they warn of is said in the main one."""
+    """What a process does first: it ends with its parent, and leaves warnings, which come once in each, to it."""
     warnings.simplefilter("ignore")
+    if parent := parent_process():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def line_of(tracer: Tracer, capacity: int, most: int) -> Line:
+    """From ``FEW`` examples to about as many as fill ``capacity``: what lies between them is not extrapolated."""
+    first = tracer.at(FEW)
+    room = max(capacity - first.resident, 0)
+    end = min(max(FEW * room // max(first.peak, 1), FEW + 1), max(most, FEW + 1))
+    return Line(first, tracer.at(end), FEW, end)
 
 
 @lru_cache(maxsize=1)
@@ -73,7 +125,7 @@ def look_into(task: Task) -> Found:
         try:
             faked = _faked(task.workload)
             with Tracer(name, faked) as tracer:
-                line = Line(tracer.at(STARTS[0]), tracer.at(STARTS[1]), STARTS[0])
+                line = line_of(tracer, task.capacity, task.most)
         except DpbenchError as error:
             reasons.append(str(error))
         except Exception as error:

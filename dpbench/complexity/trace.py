@@ -90,33 +90,44 @@ class Trace:
         return total
 
 
-def extrapolated(one: Trace, two: Trace, batch: int, start: int = 1) -> Trace:
-    """The trace of ``batch`` examples from those of ``start`` and of one more, along a line; nothing is below zero."""
+def extrapolated(one: Trace, two: Trace, batch: int, start: int = 1, end: int | None = None) -> Trace:
+    """The trace of ``batch`` examples from those of ``start`` and ``end`` (one more, if None), along a line.
+
+    Exact where costs grow along lines; nothing is below zero.
+    """
+    length = 1 if end is None else end - start
 
     def line(a: int, b: int) -> int:
-        return max(0, a + (batch - start) * (b - a))
+        return max(0, a + (batch - start) * (b - a) // length)
 
-    first, second = _merged(one), _merged(two)
+    first, second = _by_kind(one), _by_kind(two)
     operations = []
-    for key in first | second:
-        a, b = first.get(key, replace(key, count=0)), second.get(key, replace(key, count=0))
-        count = line(a.count, b.count)
-        if count:
-            flops, bytes_ = line(a.flops, b.flops), line(a.bytes, b.bytes)
-            operations.append(replace(key, count=count, flops=flops, bytes=bytes_))
+    for kind in first | second:
+        firsts, seconds = first.get(kind, []), second.get(kind, [])
+        if [o.count for o in firsts] != [o.count for o in seconds]:
+            # Other calls than before: only their sums lie on a line.
+            firsts, seconds = [_sum(kind, firsts)], [_sum(kind, seconds)]
+        for a, b in zip(firsts, seconds, strict=True):
+            count, flops, bytes_ = (line(getattr(a, n), getattr(b, n)) for n in ("count", "flops", "bytes"))
+            if count:
+                operations.append(replace(kind, count=count, flops=flops, bytes=bytes_))
     # By module, as one that does not grow with the batch (the optimizer's) may make the peak of small ones.
     peaks = {m: line(one.peaks.get(m, 0), two.peaks.get(m, 0)) for m in one.peaks | two.peaks}
     alive = {label: line(one.alive.get(label, 0), two.alive.get(label, 0)) for label in one.alive | two.alive}
     return Trace(tuple(operations), peaks, alive, line(one.resident, two.resident))
 
 
-def _merged(trace: Trace) -> dict[Operation, Operation]:
-    """Operations added up over sizes, by what they are otherwise."""
-    found: dict[Operation, Operation] = {}
+def _by_kind(trace: Trace) -> dict[Operation, list[Operation]]:
+    """Operations of several sizes, in their order, by what they are otherwise."""
+    found: dict[Operation, list[Operation]] = {}
     for o in trace.operations:
-        key = replace(o, count=0, flops=0, bytes=0)
-        so_far = found.get(key, key)
-        found[key] = replace(
-            key, count=so_far.count + o.count, flops=so_far.flops + o.flops, bytes=so_far.bytes + o.bytes
-        )
+        found.setdefault(replace(o, count=0, flops=0, bytes=0), []).append(o)
     return found
+
+
+def _sum(kind: Operation, operations: Iterable[Operation]) -> Operation:
+    """All of them as one."""
+    total = kind
+    for o in operations:
+        total = replace(total, count=total.count + o.count, flops=total.flops + o.flops, bytes=total.bytes + o.bytes)
+    return total

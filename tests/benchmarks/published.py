@@ -8,18 +8,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from dpbench.cards import card
-from dpbench.complexity.advice import MOST, MOST_ONE_BY_ONE
+from dpbench.complexity.advice import MOST_ONE_BY_ONE
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
 from dpbench.complexity.maxbatch import largest
 from dpbench.complexity.roofline import seconds
-from dpbench.complexity.survey import Task, survey
+from dpbench.complexity.survey import MOST, Task, survey
 from dpbench.complexity.tracing import one_by_one, trace_of
 from dpbench.facts import Facts
 from dpbench.published import claims, figures
@@ -29,11 +28,6 @@ from dpbench.sweep import cells_of
 
 REFERENCE = Path("results/reference")
 A100 = card("A100-40GB")
-
-
-def plain(workload: Workload) -> Workload:
-    """The axes by which a suite's workload is found in a published figure."""
-    return replace(workload, precision="fp32", attention=None, step="gradient", optimizer="sgd")
 
 
 def published(quantity: str, figure: str) -> dict[tuple[str, int | None], list[dict[str, Any]]]:
@@ -97,9 +91,7 @@ def decisions() -> Iterator[str]:
     w = Workload(model="torchvision:resnet18", batch=32, image_size=224, norm="group")
     task = Faked(w)
     peaks = {n: trace_of(n, w, task).peak / 1e9 for n in ("ghostclip", "mixghostclip", "opacus")}
-    gram = (
-        32 * sum(max(x.facts.T, 1) ** 2 for x in layers(task) if x.facts.matrix and x.facts.T == 112**2) * 2 * 4 / 1e9
-    )
+    gram = 32 * 2 * 112**4 * 4 / 1e9
     yield (
         "resnet18, ImageNet, B = 32, peak in GB: " + ", ".join(f"{n} {v:.3g}" for n, v in peaks.items())
         + f" (paper: ghost norms over 40, Opacus 2.5). The two Grams of the first layer alone are {gram:.3g} GB at "
@@ -160,7 +152,7 @@ def vision(kept: dict[str, Any]) -> Iterator[str]:
     values = published("throughput", "bk-vision")
     cells = cells_of(load("paper-vision"))
     found: dict[Workload, dict[str, tuple[int, float]]] = {}
-    for one in survey([Task(c.implementation, c.workload, (c.implementation,)) for c in cells]):
+    for one in survey([Task(c.implementation, c.workload, (c.implementation,), A100.capacity) for c in cells]):
         print(f"  {one.implementation} {one.task.workload.label()} {one.reason}", file=sys.stderr)
         if one.line is None:
             continue

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from dpbench.cards import CONTEXT, Card
 from dpbench.complexity.advice import (
     LOGITS,
+    Setting,
     Training,
     accumulated,
     alive,
     cost,
     hardly_matters,
-    offer,
     prices_of,
     ranked,
 )
@@ -41,11 +41,11 @@ def trace(batch, flops=1000, each=10):
 
 
 def line(**changed):
-    return Line(trace(2, **changed), trace(3, **changed), 2)
+    return Line(trace(2, **changed), trace(3, **changed), 2, 3)
 
 
 def test_without_a_logical_batch_the_largest_that_fits_is_a_step():
-    found = offer("bk", line(), card(180), "fp32", Training(), gradient=1000)
+    found = Setting("fp32", Training(), 1000).offer("bk", line(), card(180), 64)
     assert (found.batch, found.times, found.examples, found.need) == (8, 1, 8, 180)
     assert found.step.expected == pytest.approx(8 + 3)
     assert found.rate == pytest.approx(8 / 11)
@@ -53,31 +53,31 @@ def test_without_a_logical_batch_the_largest_that_fits_is_a_step():
 
 def test_a_logical_batch_is_divided_evenly_with_one_update_and_room_for_the_sum():
     """50 bytes are the sum's: 3 at a time fit, so 10 examples take 4 batches, of which 3 hold all."""
-    found = offer("bk", line(), card(180), "fp32", Training(logical=10), gradient=50)
+    found = Setting("fp32", Training(logical=10), 50).offer("bk", line(), card(180), 10)
     assert (found.batch, found.times, found.examples) == (3, 4, 10)
-    assert found.step.expected == pytest.approx(4 * 3 + 3)
+    assert found.step.expected == pytest.approx(4 * 3 + 3, rel=1e-6)
     assert found.need == 100 + 30 + 50
 
 
 def test_a_logical_batch_that_fits_whole_needs_no_sum():
-    found = offer("bk", line(), card(180), "fp32", Training(logical=8), gradient=1000)
+    found = Setting("fp32", Training(logical=8), 1000).offer("bk", line(), card(180), 8)
     assert (found.batch, found.times, found.need) == (8, 1, 180)
 
 
 @given(st.integers(1, 1000), st.integers(111, 2000), st.integers(0, 100))
 def test_an_offer_always_fits_and_goes_through_all_examples(logical, capacity, gradient):
-    found = offer("bk", line(), card(capacity), "fp32", Training(logical=logical), gradient)
+    found = Setting("fp32", Training(logical=logical), gradient).offer("bk", line(), card(capacity), logical)
     if found is not None:
         assert found.need <= capacity
         assert found.times == ceil(logical / found.batch)
 
 
 def test_where_not_one_example_fits_there_is_no_offer():
-    assert offer("bk", line(), card(109), "fp32", Training(), 0) is None
+    assert Setting("fp32", Training(), 0).offer("bk", line(), card(109), 64) is None
 
 
 def test_hours_and_cost_follow_from_the_steps_of_all_epochs():
-    found = offer("bk", line(), card(180), "fp32", Training(), 0)
+    found = Setting("fp32", Training(), 0).offer("bk", line(), card(180), 64)
     training = Training(examples=800, epochs=1.5)
     hours = found.hours(training)
     assert hours.expected == pytest.approx(150 * 11 / 3600)
@@ -89,14 +89,16 @@ def test_hours_and_cost_follow_from_the_steps_of_all_epochs():
 
 
 def test_an_update_comes_once_for_all_physical_batches():
-    work, update = accumulated(trace(2), 5).operations
+    work, update, sums = accumulated(trace(2), 5, 100).operations
     assert (work.flops, work.count) == (5 * 2000, 5)
     assert (update.flops, update.count) == (3000, 1)
+    assert (sums.flops, sums.bytes) == (0, 4 * 300)
+    assert len(accumulated(trace(2), 1, 100).operations) == 2
 
 
 def test_the_fastest_is_first_and_of_equals_the_leaner():
     offers = [
-        offer(name, line(flops=flops, each=each), card(1000), "fp32", Training(logical=4), 0)
+        Setting("fp32", Training(logical=4), 0).offer(name, line(flops=flops, each=each), card(1000), 4)
         for name, flops, each in (("slow", 2000, 1), ("fat", 1000, 20), ("lean", 1000, 10))
     ]
     assert [o.implementation for o in ranked(offers)] == ["lean", "fat", "slow"]
