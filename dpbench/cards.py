@@ -72,7 +72,7 @@ class Card:
             raise unknown("precision", precision, FORMATS)
         wanted = FORMATS[precision]
         if wanted not in self.peaks:
-            has = ", ".join(p for p, f in FORMATS.items() if f in self.peaks)
+            has = ", ".join(p for p, f in FORMATS.items() if f in self.peaks and p not in ("fp16", "fp64"))
             others = ", ".join([c.name for c in cards().values() if wanted in c.peaks][:3])
             raise DpbenchError(
                 f"{self.name} has no {precision}; it has {has}. "

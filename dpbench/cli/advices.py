@@ -33,7 +33,10 @@ def lines(advice: Advice, training: Training, price: float | None) -> list[str]:
         ),
         *(f"{name}: {reason}" for name, reason in advice.refused.items()),
         *(
-            ["Times are a roofline of published peaks, which no kernel reaches: they rank, a step will take longer."]
+            [
+                "Times are a roofline of published peaks, which no kernel reaches: they rank, a step will take longer.",
+                "Memory is that of tensors: kernels and the allocator take some, too (dpbench maxbatch --on real tells).",
+            ]
             if not card.name.startswith(HERE)
             else []
         ),
@@ -75,7 +78,11 @@ def sentences(advice: Advice, training: Training, price: float | None) -> list[s
     if spent:
         take += f" at a cost of {significant(spent.expected)} ({significant(spent.low)} to {significant(spent.high)})"
     parts = ", ".join(f"{share:.0%} {name}" for name, share in alive(best.trace))
-    said = [f"{take}.", f"Alive at its peak, beside {size(best.trace.resident)} that stay: {parts}."]
+    if training.examples is None:
+        said_of_hours = ["Hours and cost: give --examples (and --epochs, --logical-batch, --price)."]
+    else:
+        said_of_hours = []
+    said = [f"{take}.", *said_of_hours, f"Alive at its peak, beside {size(best.trace.resident)} that stay: {parts}."]
     spread = hardly_matters(advice.private)
     if spread is not None:
         said.append(

@@ -76,6 +76,9 @@ def advise(
 
     chosen = list(dict.fromkeys(card(name) for name in card_names or DEFAULT))
     prices = prices_of(price or [])
+    for name in prices:
+        if name not in [c.name for c in chosen]:
+            raise DpbenchError(f"a price is given for {name}, which is not asked for; add --card {name}")
     training = Training(examples, epochs, logical_batch)
     asked = workloads(
         None, impl, model=model, batch=["1"], seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,

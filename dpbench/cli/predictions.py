@@ -135,7 +135,7 @@ def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
         "peak: bytes above what is there before the step: parameters, buffers, batch, the optimizer's state",
         *(
             [
-                f"{card.name}: a roofline, {card.source.split(',')[0]}; fusion and caches are not modelled"
+                f"{card.name}: a roofline, {card.source}; fusion and caches are not modelled"
                 if card.name.startswith(HERE)
                 else f"{card.name}: a roofline of published peaks, which no kernel reaches; fusion and caches are not "
                 "modelled. It compares implementations; a step will take longer."

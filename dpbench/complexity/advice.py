@@ -54,7 +54,8 @@ class Offer:
         """Of the whole training, in hours; None where it is not known how long that is."""
         if training.examples is None:
             return None
-        steps = ceil(training.examples * training.epochs / self.examples)
+        # Of batches that are drawn by chance as many are expected as examples fill.
+        steps = training.examples * training.epochs / self.examples
         return Seconds(*(steps * s / 3600 for s in (self.step.low, self.step.expected, self.step.high)))
 
 

@@ -23,8 +23,10 @@ from dpbench.records import Workload
 
 FEW = 8
 """Examples of a line's first trace."""
-MOST = 1 << 16
+MOST = 4096
 """The largest physical batch that is looked at where memory sets no limit."""
+END = 512
+"""The largest batch at which a line ends: some operators are traced example by example under vmap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def line_of(tracer: Tracer, capacity: int, most: int) -> Line:
     """From ``FEW`` examples to about as many as fill ``capacity``: what lies between them is not extrapolated."""
     first = tracer.at(FEW)
     room = max(capacity - first.resident, 0)
-    end = min(max(FEW * room // max(first.peak, 1), FEW + 1), max(most, FEW + 1))
+    end = max(FEW + 1, min(FEW * room // max(first.peak, 1), most, END))
     return Line(first, tracer.at(end), FEW, end)
 
 
