@@ -35,7 +35,7 @@ def lines(advice: Advice, training: Training, price: float | None) -> list[str]:
         *(
             [
                 "Times are a roofline of published peaks, which no kernel reaches: they rank, a step will take longer.",
-                "Memory is that of tensors: kernels and the allocator take some, too (dpbench maxbatch --on real tells).",
+                "Memory is that of tensors: kernels and the allocator take some, too (see: maxbatch --on real).",
             ]
             if not card.name.startswith(HERE)
             else []

@@ -58,4 +58,4 @@ def test_a_memory_or_a_card_and_not_both():
         assert "expected either --memory" in str(done.exception)
     text = CliRunner().invoke(app, [*ARGUMENTS, "--card", "T4"]).stdout
     assert "of an T4" not in text
-    assert "context" in text
+    assert "15.1 GB of T4 (of 15.6 GB)" in text
