@@ -15,7 +15,7 @@ from dpbench.sweep import asked, cells_of
 axis = partial(typer.Option, rich_help_panel="What is run: axes, which are crossed")
 
 Model = Annotated[List, axis("--model", "-m", help="family:name(option=value,...) or file.py:build.")]
-Batch = Annotated[List, axis("--batch", "-B", help="Physical batch sizes: 16,32,64; in a run also max.")]
+Batch = Annotated[List, axis("--batch", "-B", help="Physical batch sizes: 16,32,64, or max: the largest that fits.")]
 LogicalBatch = Annotated[List, axis("--logical-batch", help="Examples of a step, as several physical batches.")]
 SeqLen = Annotated[List, axis("--seq-len", "--T", help="T, tokens: 64,128.")]
 ImageSize = Annotated[List, axis("--image-size", help="Pixels: 32,64.")]

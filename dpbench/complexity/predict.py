@@ -10,7 +10,7 @@ from dpbench.cards import Card
 from dpbench.complexity import modules, space
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
-from dpbench.complexity.maxbatch import largest
+from dpbench.complexity.maxbatch import MOST, largest
 from dpbench.complexity.modules import Layer
 from dpbench.complexity.prediction import Prediction
 from dpbench.complexity.roofline import seconds
@@ -25,7 +25,8 @@ def predict(
 ) -> Iterator[Prediction]:
     """One prediction of one physical batch for each implementation, as they come.
 
-    ``card``: what to give times for; ``batch = "max"`` is the largest that fits into it, of each implementation.
+    ``card``: what to give times for; ``batch = "max"`` is the largest that fits into it, of each implementation, and
+    is no larger than a logical batch.
     ``on``: ``trace``, or ``real`` (small batches of real tensors), which is taken for an implementation that reads
     values, too.
 
@@ -36,13 +37,14 @@ def predict(
         raise unknown("way of tracing", on, ON)
     if card is not None:
         card.peak(workload.precision)
+    limit = workload.logical_batch or MOST
     workload = replace(workload, logical_batch=None)
     if workload.batch == "max":
         if card is None:
             raise DpbenchError("the largest batch is that of a card: give one with --card (see: dpbench list cards)")
         task = Faked(replace(workload, batch=1))
         for name in implementations:
-            yield _at_largest(name, task, card, on)
+            yield _at_largest(name, task, card, limit, on)
         return
     task = Faked(workload)
     uses = layers(task)
@@ -50,10 +52,10 @@ def predict(
         yield _one(name, task, uses, card, on)
 
 
-def _at_largest(name: str, task: Faked, card: Card, on: str) -> Prediction:
+def _at_largest(name: str, task: Faked, card: Card, limit: int, on: str) -> Prediction:
     task.resize(1)
     try:
-        most = largest(name, task.workload, card.capacity, faked=task)
+        most = largest(name, task.workload, card.capacity, limit, task)
     except DpbenchError as error:
         return replace(_counted(name, task, layers(task), on), reason=str(error))
     task.resize(max(most.batch, 1))

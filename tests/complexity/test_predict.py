@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpbench.built import Built
+from dpbench.cards import card
 from dpbench.complexity.predict import predict
 from dpbench.complexity.tracing import trace_of
 from dpbench.errors import Refused
@@ -142,3 +143,10 @@ def test_every_flop_of_every_implementation_is_explained_by_module_and_parameter
         assert found.trace is not None
         assert not found.unexplained, (found.implementation, found.unexplained)
         assert all("att" in place.lower() for place in found.trace.others)
+
+
+def test_the_largest_batch_of_a_card_is_no_larger_than_a_logical_batch():
+    workload = Workload(model="synthetic:mlp(width=16,depth=2)", batch="max", logical_batch=24)
+    found = list(predict(workload, ["nonprivate", "bk"], card("T4")))
+    assert [p.workload.batch for p in found] == [24, 24]
+    assert all(p.seconds.expected > 0 for p in found)
