@@ -1,13 +1,13 @@
 """Predictions held against published figures, and against exact values; nothing is fitted to them.
 
-Run: ``make published``. It prints what it finds and keeps it in ``results/reference/published.json`` and ``.md``.
+Run: ``make published``. It prints what it finds and keeps it in ``results/reference/published.md``.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -99,7 +99,7 @@ def decisions() -> Iterator[str]:
     )  # fmt: skip
 
 
-def batches(kept: dict[str, Any]) -> Iterator[str]:
+def batches() -> Iterator[str]:
     """Largest batches, as ratios to non-private."""
     yield "## Largest batch on A100-40GB, train step with AdamW: ours (published); error of the ratio to nonprivate"
     values = published("max_batch", "bk-gpt2-e2e") | published("max_batch", "bk-roberta-glue")
@@ -110,7 +110,6 @@ def batches(kept: dict[str, Any]) -> Iterator[str]:
             printed = values[model, None][0]
             mine = [c for c in cells if c.workload.model == model and c.workload.attention == attention]
             found = {c.implementation: largest(c.implementation, c.workload, A100.capacity).batch for c in mine}
-            kept[f"{model} {attention}"] = found
             ratios = {n: found[n] / found["nonprivate"] / (printed[n] / printed["nonprivate"]) - 1 for n in found}
             errors |= {(model, n): r for n, r in ratios.items() if n != "nonprivate"}
             yield f"{attention} {model}: " + ", ".join(
@@ -123,7 +122,7 @@ def batches(kept: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def pairs(kept: dict[str, Any]) -> Iterator[str]:
+def pairs() -> Iterator[str]:
     """Relative speed at the batch sizes that are printed, by the roofline."""
     yield "## Speed over nonprivate on A100-40GB by the roofline, tf32: ours (published), at the printed batch"
     values = published("throughput", "bk-gpt2-e2e") | published("throughput", "bk-roberta-glue")
@@ -133,7 +132,6 @@ def pairs(kept: dict[str, Any]) -> Iterator[str]:
         task = Faked(workload)
         names = [n for n in printed[0] if printed[0][n] != "oom"]
         times = {n: seconds(trace_of(n, workload, task), A100, workload.precision) for n in names}
-        kept[workload.label()] = {n: times[n].expected for n in names}
         said = [f"nonprivate {workload.physical / times['nonprivate'].expected:.0f}/s ({printed[0]['nonprivate']})"]
         for n in names[1:]:
             ours = times["nonprivate"].expected / times[n].expected
@@ -146,13 +144,15 @@ def pairs(kept: dict[str, Any]) -> Iterator[str]:
     yield f"{len(sizes)} pairs: median {median(sizes):.1%}, worst {sizes[-1]:.1%} (asked 8 %, 15 %)"
 
 
-def vision(kept: dict[str, Any]) -> Iterator[str]:
+def vision() -> Iterator[str]:
     """Throughput of each at its own largest batch; no bar."""
     yield "## VGG11 and BEiT-large: examples/s at each one's largest batch by the roofline, over nonprivate (published)"
     values = published("throughput", "bk-vision")
     cells = cells_of(load("paper-vision"))
     found: dict[Workload, dict[str, tuple[int, float]]] = {}
-    for one in survey([Task(c.implementation, c.workload, (c.implementation,), A100.capacity) for c in cells]):
+    for one in survey(
+        [Task(c.implementation, replace(c.workload, batch=1), (c.implementation,), A100.capacity) for c in cells]
+    ):
         print(f"  {one.implementation} {one.task.workload.label()} {one.reason}", file=sys.stderr)
         if one.line is None:
             continue
@@ -161,9 +161,8 @@ def vision(kept: dict[str, Any]) -> Iterator[str]:
         rate = batch / seconds(one.line.at(batch), A100, workload.precision).expected if batch else 0.0
         found.setdefault(workload, {})[name] = batch, rate
     errors = []
-    for workload in dict.fromkeys(c.workload for c in cells):
+    for workload in dict.fromkeys(replace(c.workload, batch=1) for c in cells):
         (printed,) = values[workload.model, workload.image_size]
-        kept[workload.label()] = found[workload]
         base = found[workload]["nonprivate"][1]
         said = []
         for n, (batch, rate) in sorted(found[workload].items()):
@@ -176,7 +175,6 @@ def vision(kept: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> None:
-    kept: dict[str, Any] = {"max_batch": {}, "seconds": {}, "vision": {}}
     said = [
         "# Predictions beside published figures",
         "",
@@ -186,9 +184,9 @@ def main() -> None:
         flops(),
         leading(),
         decisions(),
-        pairs(kept["seconds"]),
-        batches(kept["max_batch"]),
-        vision(kept["vision"]),
+        pairs(),
+        batches(),
+        vision(),
     ]
     for part in parts:
         for i, line in enumerate(part):
@@ -196,7 +194,6 @@ def main() -> None:
             print(line, flush=True)
     REFERENCE.mkdir(parents=True, exist_ok=True)
     (REFERENCE / "published.md").write_text("\n".join(said) + "\n", encoding="utf-8")
-    (REFERENCE / "published.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
