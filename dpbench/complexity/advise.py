@@ -13,7 +13,7 @@ from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.maxbatch import search
 from dpbench.complexity.modules import sees_weights
-from dpbench.complexity.survey import MOST, Found, Task, survey
+from dpbench.complexity.survey import MOST, Found, Task, survey, workers
 from dpbench.complexity.trace import Trace
 from dpbench.complexity.tracing import Tracer, one_by_one
 from dpbench.errors import DpbenchError
@@ -77,27 +77,27 @@ def advise(
     gradient = 0
     refused: dict[str, str] = {}
     capacity = max(card.capacity for card in usable)
+    most = _most("", training)
     asked = [Task(name, workload, (name,), capacity, _most(name, training)) for name in names]
-    for found in survey(asked):
-        yield found
-        if found.line is None:
-            refused[found.implementation] = found.reason
-        else:
-            lines[found.implementation], gradient = found.line, found.gradient
-    setting = Setting(workload.precision, training, gradient)
-    with Confirming(workload) as confirming:
+    with workers() as pool, Confirming(workload) as confirming:
+        for found in survey(asked, pool):
+            yield found
+            if found.line is None:
+                refused[found.implementation] = found.reason
+            else:
+                lines[found.implementation], gradient = found.line, found.gradient
+        setting = Setting(workload.precision, training, gradient)
         first = [_on(card, lines, refused, setting, confirming) for card in usable]
-    order = _order(first)
-    others = dict(changes(workload, usable)) if order else {}
-    tried: list[Found] = []
-    attached = _attached(first)
-    tasks = [
-        Task(k, w, attached if w.checkpointing or w.loss_chunk else order, capacity, _most("", training))
-        for k, w in others.items()
-    ]
-    for found in survey([task for task in tasks if task.implementations]):
-        yield found
-        tried.append(found)
+        order, attached = _order(first), _attached(first)
+        others = dict(changes(workload, usable))
+        tasks = [
+            Task(label, changed, attached if changed.checkpointing or changed.loss_chunk else order, capacity, most)
+            for label, changed in others.items()
+        ]
+        tried: list[Found] = []
+        for found in survey([task for task in tasks if task.implementations], pool):
+            yield found
+            tried.append(found)
     tried.sort(key=lambda found: list(others).index(found.task.label))
     for advice in first:
         knobs = tuple(_knob(found, advice.card, training) for found in tried)

@@ -7,7 +7,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,26 +54,42 @@ class Found:
     reason: str = ""
 
 
-def survey(tasks: Sequence[Task], processes: int | None = None) -> Iterator[Found]:
-    """What comes of each task, as it comes."""
-    count = min(processes or cores(), len(tasks))
+@contextmanager
+def workers(processes: int | None = None) -> Iterator[Executor | None]:
+    """Processes that survey, as many as there are cores; None where one would be all."""
+    count = processes or cores()
     if count <= 1:
-        yield from map(look_into, tasks)
+        yield None
         return
     # Not forked: a process that holds threads of torch may not be.
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=quiet) as pool:
-        with _uninterrupted():
-            waiting = {pool.submit(look_into, task): task for task in tasks}
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=quiet)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def survey(tasks: Sequence[Task], pool: Executor | None = None) -> Iterator[Found]:
+    """What comes of each task, as it comes."""
+    if pool is None:
+        yield from map(look_into, tasks)
+        return
+    with _uninterrupted():
         try:
-            for done in as_completed(waiting):
-                try:
-                    yield done.result()
-                except BrokenProcessPool:
-                    task = waiting[done]
-                    reason = "a process that traced was killed, perhaps for its memory; try fewer --impl at once"
-                    yield Found(task, task.implementations[0], None, reason=reason)
-        finally:
-            pool.shutdown(cancel_futures=True)
+            waiting = {pool.submit(look_into, task): task for task in tasks}
+        except BrokenProcessPool:
+            yield from map(_killed, tasks)
+            return
+    for done in as_completed(waiting):
+        try:
+            yield done.result()
+        except BrokenProcessPool:
+            yield _killed(waiting[done])
+
+
+def _killed(task: Task) -> Found:
+    reason = "a process that traced was killed, perhaps for its memory; try fewer --impl at once"
+    return Found(task, task.implementations[0], None, reason=reason)
 
 
 @contextmanager

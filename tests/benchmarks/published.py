@@ -18,7 +18,7 @@ from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
 from dpbench.complexity.maxbatch import largest
 from dpbench.complexity.roofline import seconds
-from dpbench.complexity.survey import MOST, Task, survey
+from dpbench.complexity.survey import MOST, Task, survey, workers
 from dpbench.complexity.tracing import one_by_one, trace_of
 from dpbench.facts import Facts
 from dpbench.published import claims, figures
@@ -150,16 +150,16 @@ def vision() -> Iterator[str]:
     values = published("throughput", "bk-vision")
     cells = cells_of(load("paper-vision"))
     found: dict[Workload, dict[str, tuple[int, float]]] = {}
-    for one in survey(
-        [Task(c.implementation, replace(c.workload, batch=1), (c.implementation,), A100.capacity) for c in cells]
-    ):
-        print(f"  {one.implementation} {one.task.workload.label()} {one.reason}", file=sys.stderr)
-        if one.line is None:
-            continue
-        workload, name = one.task.workload, one.implementation
-        batch = one.line.largest(A100.capacity, MOST_ONE_BY_ONE if one_by_one(name) else MOST)
-        rate = batch / seconds(one.line.at(batch), A100, workload.precision).expected if batch else 0.0
-        found.setdefault(workload, {})[name] = batch, rate
+    tasks = [Task(c.implementation, replace(c.workload, batch=1), (c.implementation,), A100.capacity) for c in cells]
+    with workers() as pool:
+        for one in survey(tasks, pool):
+            print(f"  {one.implementation} {one.task.workload.label()} {one.reason}", file=sys.stderr)
+            if one.line is None:
+                continue
+            workload, name = one.task.workload, one.implementation
+            batch = one.line.largest(A100.capacity, MOST_ONE_BY_ONE if one_by_one(name) else MOST)
+            rate = batch / seconds(one.line.at(batch), A100, workload.precision).expected if batch else 0.0
+            found.setdefault(workload, {})[name] = batch, rate
     errors = []
     for workload in dict.fromkeys(replace(c.workload, batch=1) for c in cells):
         (printed,) = values[workload.model, workload.image_size]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpbench.cli import app
-from dpbench.complexity.survey import survey
+from dpbench.complexity.survey import workers
 
 SMALL = [
     "advise",
@@ -24,7 +24,7 @@ SMALL = [
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
     """Processes take seconds to start; that they find the same is tested once, with the survey."""
-    monkeypatch.setattr("dpbench.complexity.advise.survey", lambda tasks: survey(tasks, processes=1))
+    monkeypatch.setattr("dpbench.complexity.advise.workers", lambda: workers(1))
 
 
 def objects(*arguments):

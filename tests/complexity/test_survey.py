@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
-from dpbench.complexity.survey import Task, survey
+from dpbench.complexity.survey import Task, survey, workers
 from dpbench.complexity.tracing import trace_of
 from dpbench.records import Workload
 
@@ -14,8 +15,17 @@ BATCH_NORM = Workload(model="torchvision:resnet18", batch=1, image_size=32)
 
 def test_in_processes_as_in_this_one():
     tasks = [Task(name, MLP, (name,), 10**7) for name in ("nonprivate", "bk", "opacus", "tf_privacy")]
-    alone = {found.implementation: found for found in survey(tasks, processes=1)}
-    assert {found.implementation: found for found in survey(tasks, processes=2)} == alone
+    alone = {found.implementation: found for found in survey(tasks)}
+    with workers(2) as pool:
+        assert {found.implementation: found for found in survey(tasks, pool)} == alone
+
+
+def test_a_process_that_is_killed_costs_its_tasks_and_no_traceback():
+    with workers(2) as pool:
+        pool.submit(os._exit, 9)
+        found = list(survey([Task(name, MLP, (name,), 10**7) for name in ("bk", "opacus")], pool))
+    assert {f.implementation for f in found} == {"bk", "opacus"}
+    assert all(f.line is None and "was killed" in f.reason for f in found)
 
 
 def test_a_line_goes_through_the_traces():
