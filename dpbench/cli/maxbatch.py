@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +39,7 @@ from dpbench.sizes import bytes_of
 
 if TYPE_CHECKING:
     from dpbench.complexity.maxbatch import Largest
+    from dpbench.forkserver import ForkServer
 
 ON = ("trace", "real")
 
@@ -73,8 +76,7 @@ def maxbatch(
       2  a mistake in what was asked
       5  nothing selected
     """
-    from dpbench.complexity.maxbatch import MOST, MOST_ONE_BY_ONE, largest
-    from dpbench.complexity.tracing import one_by_one
+    from dpbench.complexity.maxbatch import MOST, largest, worth_running
     from dpbench.precision import check_device
 
     check_device(device)
@@ -88,54 +90,58 @@ def maxbatch(
         checkpointing=checkpointing, loss_chunk=loss_chunk,
     )  # fmt: skip
     everything: list[dict[str, Any]] = []
-    for workload, names in asked.items():
-        found: list[dict[str, Any]] = []
-        for name in names:
-            start = {"implementation": name, "model": workload.model, "T": workload.seq_len}
-            try:
-                # A real step goes through a million examples one by one for hours.
-                least = MOST_ONE_BY_ONE if on == "real" and one_by_one(name) else MOST
-                most = largest(name, workload, capacity, least)
-            except DpbenchError as error:
-                found.append({**start, "max_batch": None, "reason": str(error)})
-                continue
-            if on == "real":
+    with tried_by(on) as server:
+        for workload, names in asked.items():
+            found: list[dict[str, Any]] = []
+            for name in names:
+                start = {"implementation": name, "model": workload.model, "T": workload.seq_len}
+                # A real step would go through a million examples one by one for hours.
+                limit = MOST if server is None else worth_running(name)
                 try:
-                    found.append({**start, **tried(name, workload, capacity, most, device)})
+                    most = largest(name, workload, capacity, limit)
+                    figures = traced(most) if server is None else tried(name, workload, capacity, most, device, server)
                 except DpbenchError as error:
                     found.append({**start, "max_batch": None, "reason": str(error)})
-                continue
-            bytes_ = {"need": most.need, "next": most.next, "resident": most.trace.resident, "capacity": capacity}
-            found.append({**start, "max_batch": most.batch, "bytes": bytes_, "peak_in": most.trace.peak_in})
+                    continue
+                bytes_ = {**figures["bytes"], "resident": most.trace.resident, "capacity": capacity}
+                found.append({**start, **figures, "bytes": bytes_, "peak_in": most.trace.peak_in})
+                if not as_json:
+                    typer.echo(f"  {name} {figures['max_batch']}", err=True)
+            everything += found
             if not as_json:
-                typer.echo(f"  {name} {most.batch}", err=True)
-        everything += found
-        if not as_json:
-            label = replace(workload, batch=1).label().replace(" B=1", "")
-            typer.echo("\n".join([f"{label} in {said}", *lines(found)]) + "\n")
+                label = replace(workload, batch=1).label().replace(" B=1", "")
+                typer.echo("\n".join([f"{label} in {said}", *lines(found)]) + "\n")
     if as_json:
         typer.echo(json.dumps(everything, indent=1))
 
 
-def tried(name: str, workload: Workload, capacity: int, most: Largest, device: str) -> dict[str, Any]:
-    """The largest batch by real steps, from the traced one on."""
-    from dpbench.complexity.maxbatch import MOST, MOST_ONE_BY_ONE
-    from dpbench.complexity.tracing import one_by_one
+@contextmanager
+def tried_by(on: str) -> Iterator[ForkServer | None]:
+    """Who starts the processes of real steps; nobody where there are none."""
+    if on == "trace":
+        yield None
+        return
     from dpbench.forkserver import ForkServer
-    from dpbench.realbatch import largest
 
     with ForkServer() as server:
-        found = largest(
-            name,
-            replace(workload, device=device),
-            capacity,
-            most.batch,
-            server,
-            max(most.batch, MOST_ONE_BY_ONE) if one_by_one(name) else MOST,
-            lambda text: typer.echo(text, err=True),
-        )
-    bytes_ = {"need": found.need, "next": None, "resident": most.trace.resident, "capacity": capacity}
-    return {"max_batch": found.batch, "traced": found.traced, "bytes": bytes_, "peak_in": most.trace.peak_in}
+        yield server
+
+
+def traced(most: Largest) -> dict[str, Any]:
+    """What tracing gave."""
+    return {"max_batch": most.batch, "bytes": {"need": most.need, "next": most.next}}
+
+
+def tried(
+    name: str, workload: Workload, capacity: int, most: Largest, device: str, server: ForkServer
+) -> dict[str, Any]:
+    """The largest batch by real steps, from the traced one on."""
+    from dpbench.complexity.maxbatch import worth_running
+    from dpbench.realbatch import largest
+
+    there, limit = replace(workload, device=device), worth_running(name)
+    found = largest(name, there, capacity, most.batch, server, limit, lambda text: typer.echo(text, err=True))
+    return {"max_batch": found.batch, "traced": found.traced, "bytes": {"need": found.need, "next": None}}
 
 
 def capacity_asked(memory: str | None, card_name: str | None) -> tuple[int, str]:

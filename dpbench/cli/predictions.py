@@ -9,22 +9,13 @@ from dataclasses import replace
 from dpbench.cards import HERE, Card
 from dpbench.complexity.modules import is_readable, parts
 from dpbench.complexity.prediction import Prediction
+from dpbench.complexity.trace import MODULES
 from dpbench.published import leading_terms
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import count, duration, ratio, significant, size
 
 SHOWN = 3
 """How many of the things that are alive at a peak are named."""
-
-SAYS = {
-    "1": "forward",
-    "2a": "output gradients",
-    "2b": "parameter gradients, or the clipped sum of what was kept",
-    "3": "ghost norms",
-    "4": "per-sample gradients",
-    "5": "clipped sum of what was stored",
-    "again": "a second backward, of the reweighted losses",
-}
 
 
 def lines(made: Sequence[Prediction], card: Card | None = None) -> list[str]:
@@ -89,7 +80,7 @@ def alive(p: Prediction) -> str:
 def by_module(found: Sequence[Prediction]) -> list[list[str]]:
     """FLOPs by module, of products between activations, and how far the paper's formulas are from that."""
     rows = {p.implementation: folded(p) for p in found}
-    shown = [m for m in SAYS if any(row.get(m) for row in rows.values())]
+    shown = [m for m in MODULES if any(row.get(m) for row in rows.values())]
     others = any(p.trace and p.trace.others for p in found)
     table = [["FLOPs by module", *shown, *(["attention"] if others else []), "formula"]]
     for p in found:
@@ -127,7 +118,7 @@ def meanings(found: Sequence[Prediction], card: Card | None) -> list[str]:
     """What the columns are."""
     modules = {m for p in found for m in folded(p)}
     return [
-        "; ".join(f"{m}: {text}" for m, text in SAYS.items() if m in modules),
+        "; ".join(f"{m}: {text}" for m, text in MODULES.items() if m in modules),
         "attention: products between activations, which no formula of a weight counts",
         "formula: the paper's for these modules, against the trace without attention; = where they are equal",
         *(["ratio of FLOPs: for each example"] if differ(found) else []),

@@ -12,8 +12,6 @@ from dpbench.complexity.roofline import Seconds, seconds
 from dpbench.complexity.trace import Operation, Trace
 from dpbench.errors import DpbenchError
 
-MOST_ONE_BY_ONE = 64
-"""Likewise where examples are taken one by one: a larger batch is not faster."""
 HARDLY = 1.1
 """How many times faster the fastest implementation is than the slowest, below which the choice hardly matters."""
 
@@ -66,6 +64,8 @@ class Setting:
     precision: str
     training: Training
     gradient: int
+    most: int
+    """The largest physical batch that is of interest: no larger than a step, or than there are examples."""
 
     def offer(self, implementation: str, line: Line, card: Card, most: int) -> Offer | None:
         """At the largest physical batch that fits, or a smaller one that divides the logical batch more evenly.

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from dpbench.cards import Card
-from dpbench.complexity.advice import MOST_ONE_BY_ONE, Offer, Setting, Training, ranked
+from dpbench.complexity.advice import Offer, Setting, Training, ranked
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
-from dpbench.complexity.maxbatch import search
+from dpbench.complexity.maxbatch import search, worth_running
 from dpbench.complexity.modules import sees_weights
 from dpbench.complexity.survey import MOST, Found, Task, survey, workers
 from dpbench.complexity.trace import Trace
@@ -77,8 +77,8 @@ def advise(
     gradient = 0
     refused: dict[str, str] = {}
     capacity = max(card.capacity for card in usable)
-    most = _most("", training)
-    asked = [Task(name, workload, (name,), capacity, _most(name, training)) for name in names]
+    most = min(limit for limit in (training.logical, training.examples, MOST) if limit is not None)
+    asked = [Task(name, workload, (name,), capacity, worth_running(name, most)) for name in names]
     with workers() as pool, Confirming(workload) as confirming:
         for found in survey(asked, pool):
             yield found
@@ -86,7 +86,7 @@ def advise(
                 refused[found.implementation] = found.reason
             else:
                 lines[found.implementation], gradient = found.line, found.gradient
-        setting = Setting(workload.precision, training, gradient)
+        setting = Setting(workload.precision, training, gradient, most)
         first = [_on(card, lines, refused, setting, confirming) for card in usable]
         order, attached = _order(first), _attached(first)
         others = dict(changes(workload, usable))
@@ -100,7 +100,7 @@ def advise(
             tried.append(found)
     tried.sort(key=lambda found: list(others).index(found.task.label))
     for advice in first:
-        knobs = tuple(_knob(found, advice.card, training) for found in tried)
+        knobs = tuple(_knob(found, advice.card, setting) for found in tried)
         yield replace(advice, knobs=tuple(k for k in knobs if k is not None))
 
 
@@ -119,12 +119,6 @@ def changes(workload: Workload, cards: Sequence[Card]) -> Iterator[tuple[str, Wo
         yield f"loss in chunks of {chunk} tokens", replace(workload, loss_chunk=chunk)
     if workload.trainable == "all" and text:
         yield "adapters (lora:r=8)", replace(workload, trainable="lora:r=8")
-
-
-def _most(name: str, training: Training) -> int:
-    """The largest batch that is worth advising: no larger than a step, or than there are examples."""
-    limits = (training.logical, training.examples, MOST_ONE_BY_ONE if name and one_by_one(name) else MOST)
-    return min(limit for limit in limits if limit is not None)
 
 
 class Confirming:
@@ -156,7 +150,7 @@ def _on(
     offers: dict[str, Offer] = {}
     reasons = dict(refused)
     for name, line in lines.items():
-        found = setting.offer(name, line, card, _most(name, setting.training))
+        found = setting.offer(name, line, card, worth_running(name, setting.most))
         if found is None:
             need = line.need(1)
             reasons[name] = f"one example needs {need:,} bytes, {card.name} has {card.capacity:,} for tensors"
@@ -222,7 +216,7 @@ def _attached(advices: Sequence[Advice]) -> tuple[str, ...]:
     return tuple(sorted(batches, key=lambda name: -batches[name]))
 
 
-def _knob(found: Found, card: Card, training: Training) -> Knob | None:
+def _knob(found: Found, card: Card, setting: Setting) -> Knob | None:
     """What it brings on a card; None where the card lacks the precision."""
     task = found.task
     if not card.has(task.workload.precision):
@@ -230,7 +224,6 @@ def _knob(found: Found, card: Card, training: Training) -> Knob | None:
     if found.line is None:
         return Knob(task.label, task.workload, None, found.reason)
     name = found.implementation
-    made = Setting(task.workload.precision, training, found.gradient).offer(
-        name, found.line, card, _most(name, training)
-    )
+    changed = replace(setting, precision=task.workload.precision, gradient=found.gradient)
+    made = changed.offer(name, found.line, card, worth_running(name, setting.most))
     return Knob(task.label, task.workload, made, "" if made else "not even one example fits")

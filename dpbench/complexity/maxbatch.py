@@ -21,7 +21,7 @@ which gradients may still make the peak, and activations of another layer."""
 MOST = 1 << 20
 """Where memory does not grow with the batch, as where examples are taken one by one."""
 MOST_ONE_BY_ONE = 64
-"""Where examples are taken one by one and a run asks for the largest batch: no larger one is faster."""
+"""Where examples are taken one by one and the largest batch is run or advised: no larger one is faster."""
 STRIDE = 16
 """How many times larger than the largest batch so far the next guess may be."""
 
@@ -43,10 +43,14 @@ def capacity_of(device: str) -> int:
     return int(torch.cuda.get_device_properties(check_device(device)).total_memory) - CONTEXT
 
 
+def worth_running(name: str, most: int = MOST) -> int:
+    """The largest batch of an implementation that is worth a run, and at most ``most``."""
+    return min(most, MOST_ONE_BY_ONE) if one_by_one(name) else most
+
+
 def to_run(name: str, workload: Workload, capacity: int) -> Largest:
     """The largest batch that is worth a run: that of a logical batch at most, and few examples if one by one."""
-    most = workload.logical_batch or (MOST_ONE_BY_ONE if one_by_one(name) else MOST)
-    return largest(name, workload, capacity, most)
+    return largest(name, workload, capacity, workload.logical_batch or worth_running(name))
 
 
 def largest(name: str, workload: Workload, capacity: int, most: int = MOST, faked: Faked | None = None) -> Largest:

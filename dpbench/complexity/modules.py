@@ -33,6 +33,11 @@ class Layer:
     frozen: bool = False
 
 
+def goes_one_by_one(modules: str) -> bool:
+    """Whether an implementation goes through the examples of a batch one by one."""
+    return modules.startswith("B x")
+
+
 def is_readable(modules: str) -> bool:
     """Whether an implementation declares its modules, rather than something else in their place."""
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpbench.complexity.modules import Layer, by_parameter, decided, is_booked
+from dpbench.complexity.modules import Layer, by_parameter, decided, goes_one_by_one, is_booked
 from dpbench.facts import PRODUCTS
 
 ITEM = {"bf16": 2, "amp-bf16": 2}
@@ -37,7 +37,7 @@ class Space:
 
 def of_network(layers: Iterable[Layer], modules: str, precision: str = "fp32") -> Space:
     """The space of one step. An implementation that goes through examples one by one holds one at a time."""
-    item, alone = ITEM.get(precision, 4), modules.startswith("B x")
+    item, alone = ITEM.get(precision, 4), goes_one_by_one(modules)
     activations = kept = transient = gradients = 0
     for uses in by_parameter(layers).values():
         B = 1 if alone else uses[0].facts.B

@@ -10,12 +10,11 @@ from typing import Any
 MODULES = {
     "1": "forward",
     "2a": "output gradients",
-    "2b": "parameter gradients: autograd's, or the clipped sum of what was kept",
+    "2b": "parameter gradients, or the clipped sum of what was kept",
     "3": "ghost norms",
     "4": "per-sample gradients",
-    "5": "clipped sum of stored per-sample gradients",
-    "2a again": "output gradients in a second backward, of the reweighted losses",
-    "2b again": "parameter gradients there",
+    "5": "clipped sum of what was stored",
+    "again": "a second backward, of the reweighted losses",
     "update": "noise, scaling and optimizer",
 }
 """The paper's modules (Bu et al. 2023, table 1), as a trace tells them apart."""
@@ -27,7 +26,7 @@ class Operation:
 
     name: str
     module: str
-    """One of ``MODULES``."""
+    """One of ``MODULES``; ``2a again`` and ``2b again`` in a second backward."""
     parameter: str
     """The parameter that is multiplied with, or whose gradient this is; empty for work between activations."""
     within: str

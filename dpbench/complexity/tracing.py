@@ -8,6 +8,7 @@ from functools import partial
 from dpbench.built import clip_of
 from dpbench.complexity.faked import Faked, ReadsValues
 from dpbench.complexity.meter import traced
+from dpbench.complexity.modules import goes_one_by_one
 from dpbench.complexity.real import Real
 from dpbench.complexity.trace import Trace, extrapolated
 from dpbench.heard import MORE
@@ -36,7 +37,7 @@ def either(name: str, workload: Workload, faked: Faked, on: str) -> tuple[Trace,
 
 def one_by_one(name: str) -> bool:
     """Whether it goes through the examples of a batch one by one."""
-    return load(name).MODULES.startswith("B x")
+    return goes_one_by_one(load(name).MODULES)
 
 
 class Tracer:

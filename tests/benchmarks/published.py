@@ -13,13 +13,12 @@ from statistics import median
 from typing import Any
 
 from dpbench.cards import card
-from dpbench.complexity.advice import MOST_ONE_BY_ONE
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
-from dpbench.complexity.maxbatch import largest
+from dpbench.complexity.maxbatch import largest, worth_running
 from dpbench.complexity.roofline import seconds
 from dpbench.complexity.survey import MOST, Task, survey, workers
-from dpbench.complexity.tracing import one_by_one, trace_of
+from dpbench.complexity.tracing import trace_of
 from dpbench.facts import Facts
 from dpbench.published import claims, figures
 from dpbench.records import Workload
@@ -157,7 +156,7 @@ def vision() -> Iterator[str]:
             if one.line is None:
                 continue
             workload, name = one.task.workload, one.implementation
-            batch = one.line.largest(A100.capacity, MOST_ONE_BY_ONE if one_by_one(name) else MOST)
+            batch = one.line.largest(A100.capacity, worth_running(name, MOST))
             rate = batch / seconds(one.line.at(batch), A100, workload.precision).expected if batch else 0.0
             found.setdefault(workload, {})[name] = batch, rate
     errors = []

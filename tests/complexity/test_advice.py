@@ -45,7 +45,7 @@ def line(**changed):
 
 
 def test_without_a_logical_batch_the_largest_that_fits_is_a_step():
-    found = Setting("fp32", Training(), 1000).offer("bk", line(), card(180), 64)
+    found = Setting("fp32", Training(), 1000, 64).offer("bk", line(), card(180), 64)
     assert (found.batch, found.times, found.examples, found.need) == (8, 1, 8, 180)
     assert found.step.expected == pytest.approx(8 + 3)
     assert found.rate == pytest.approx(8 / 11)
@@ -53,31 +53,31 @@ def test_without_a_logical_batch_the_largest_that_fits_is_a_step():
 
 def test_a_logical_batch_is_divided_evenly_with_one_update_and_room_for_the_sum():
     """50 bytes are the sum's: 3 at a time fit, so 10 examples take 4 batches, of which 3 hold all."""
-    found = Setting("fp32", Training(logical=10), 50).offer("bk", line(), card(180), 10)
+    found = Setting("fp32", Training(logical=10), 50, 10).offer("bk", line(), card(180), 10)
     assert (found.batch, found.times, found.examples) == (3, 4, 10)
     assert found.step.expected == pytest.approx(4 * 3 + 3, rel=1e-6)
     assert found.need == 100 + 30 + 50
 
 
 def test_a_logical_batch_that_fits_whole_needs_no_sum():
-    found = Setting("fp32", Training(logical=8), 1000).offer("bk", line(), card(180), 8)
+    found = Setting("fp32", Training(logical=8), 1000, 8).offer("bk", line(), card(180), 8)
     assert (found.batch, found.times, found.need) == (8, 1, 180)
 
 
 @given(st.integers(1, 1000), st.integers(111, 2000), st.integers(0, 100))
 def test_an_offer_always_fits_and_goes_through_all_examples(logical, capacity, gradient):
-    found = Setting("fp32", Training(logical=logical), gradient).offer("bk", line(), card(capacity), logical)
+    found = Setting("fp32", Training(logical=logical), gradient, logical).offer("bk", line(), card(capacity), logical)
     if found is not None:
         assert found.need <= capacity
         assert found.times == ceil(logical / found.batch)
 
 
 def test_where_not_one_example_fits_there_is_no_offer():
-    assert Setting("fp32", Training(), 0).offer("bk", line(), card(109), 64) is None
+    assert Setting("fp32", Training(), 0, 64).offer("bk", line(), card(109), 64) is None
 
 
 def test_hours_and_cost_follow_from_the_steps_of_all_epochs():
-    found = Setting("fp32", Training(), 0).offer("bk", line(), card(180), 64)
+    found = Setting("fp32", Training(), 0, 64).offer("bk", line(), card(180), 64)
     training = Training(examples=800, epochs=1.5)
     hours = found.hours(training)
     assert hours.expected == pytest.approx(150 * 11 / 3600)
@@ -98,7 +98,7 @@ def test_an_update_comes_once_for_all_physical_batches():
 
 def test_the_fastest_is_first_and_of_equals_the_leaner():
     offers = [
-        Setting("fp32", Training(logical=4), 0).offer(name, line(flops=flops, each=each), card(1000), 4)
+        Setting("fp32", Training(logical=4), 0, 4).offer(name, line(flops=flops, each=each), card(1000), 4)
         for name, flops, each in (("slow", 2000, 1), ("fat", 1000, 20), ("lean", 1000, 10))
     ]
     assert [o.implementation for o in ranked(offers)] == ["lean", "fat", "slow"]
