@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness generated overhead recording published calibrated clean
+.PHONY: help quickstart test lint exactness generated overhead recording published calibrated tracing clean
 
 help: ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ calibrated: $(STAMP) ## Predicted against measured step times on this machine, i
 	$(BIN)/dpbench calibrate --threads 1
 	$(BIN)/dpbench run calibrated
 	$(BIN)/python -m tests.benchmarks.calibrated
+
+tracing: $(STAMP) ## How long traces of large models take, into results/reference
+	$(BIN)/python -m tests.benchmarks.tracing
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

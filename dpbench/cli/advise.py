@@ -11,23 +11,7 @@ import typer
 from dpbench.cards import card
 from dpbench.cli.advices import lines
 from dpbench.cli.confirm import confirm as confirmed
-from dpbench.cli.workloads import (
-    AsJson,
-    Attention,
-    Checkpointing,
-    Classes,
-    ImageSize,
-    Impl,
-    Layers,
-    LossChunk,
-    Model,
-    Norm,
-    Optimizer,
-    Precision,
-    SeqLen,
-    Trainable,
-    workloads,
-)
+from dpbench.cli.workloads import MODEL, STEP, AsJson, Axes, takes, workloads
 from dpbench.complexity.advice import Offer, Training, alive, cost, hardly_matters, prices_of
 from dpbench.errors import DpbenchError
 
@@ -41,20 +25,9 @@ Cards = Annotated[
 Prices = Annotated[list[str] | None, typer.Option("--price", help="Of a card for an hour: L4=0.8. None are shipped.")]
 
 
+@takes(*MODEL, *(name for name in STEP if name != "step"))
 def advise(
-    model: Model,
-    seq_len: SeqLen = None,
-    image_size: ImageSize = None,
-    impl: Impl = None,
-    layers: Layers = None,
-    classes: Classes = None,
-    precision: Precision = None,
-    attention: Attention = None,
-    norm: Norm = None,
-    trainable: Trainable = None,
-    optimizer: Optimizer = None,
-    checkpointing: Checkpointing = None,
-    loss_chunk: LossChunk = None,
+    axes: Axes,
     card_names: Cards = None,
     logical_batch: Annotated[int | None, typer.Option(help="Examples of one step.", min=1, max=2**31)] = None,
     examples: Annotated[int | None, typer.Option(help="Examples of the training set.", min=1, max=2**50)] = None,
@@ -74,17 +47,16 @@ def advise(
     from dpbench.complexity.advise import Advice
     from dpbench.complexity.advise import advise as of
 
+    if axes["model"] is None:
+        raise DpbenchError("nothing to advise on: give a --model; see: dpbench list models")
     chosen = list(dict.fromkeys(card(name) for name in card_names or DEFAULT))
     prices = prices_of(price or [])
     for name in prices:
         if name not in [c.name for c in chosen]:
             raise DpbenchError(f"a price is given for {name}, which is not asked for; add --card {name}")
     training = Training(examples, epochs, logical_batch)
-    asked = workloads(
-        None, impl, model=model, batch=["1"], seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
-        precision=precision, attention=attention, norm=norm, trainable=trainable, step=["train"],
-        optimizer=optimizer or ["adamw"], checkpointing=checkpointing, loss_chunk=loss_chunk,
-    )  # fmt: skip
+    whole = {"batch": ["1"], "step": ["train"], "optimizer": axes["optimizer"] or ["adamw"]}
+    asked = workloads(None, {**axes, **whole})
     if len(asked) != 1:
         raise DpbenchError(f"advice is for one workload, got {len(asked)}; give one model, T and precision")
     ((workload, names),) = asked.items()

@@ -9,22 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpbench.cli.workloads import (
-    AsJson,
-    Attention,
-    Batch,
-    Checkpointing,
-    Classes,
-    ImageSize,
-    Layers,
-    LossChunk,
-    Model,
-    Norm,
-    SeqLen,
-    SuiteName,
-    Trainable,
-    workloads,
-)
+from dpbench.cli.workloads import MODEL, AsJson, Axes, SuiteName, takes, workloads
 from dpbench.complexity.modules import Layer, by_parameter
 from dpbench.errors import DpbenchError
 from dpbench.facts import Facts, added
@@ -33,19 +18,10 @@ from dpbench.reporting.decisions import Decision, draw
 from dpbench.reporting.numbers import count
 
 
+@takes(*MODEL, "batch", "trainable")
 def layers(
+    axes: Axes,
     suite: SuiteName = None,
-    model: Model = None,
-    batch: Batch = None,
-    seq_len: SeqLen = None,
-    image_size: ImageSize = None,
-    layers: Layers = None,
-    classes: Classes = None,
-    attention: Attention = None,
-    checkpointing: Checkpointing = None,
-    loss_chunk: LossChunk = None,
-    norm: Norm = None,
-    trainable: Trainable = None,
     plot: Annotated[Path | None, typer.Option(help="Draw 2T^2 and pd over the depth, as .png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,11 +35,7 @@ def layers(
     from dpbench.complexity.faked import Faked
     from dpbench.complexity.layers import layers as of
 
-    asked = workloads(
-        suite, ["nonprivate"], model=model, batch=batch or ["1"], seq_len=seq_len, image_size=image_size, layers=layers,
-        classes=classes, attention=attention, norm=norm, trainable=trainable,
-        checkpointing=checkpointing, loss_chunk=loss_chunk,
-    )  # fmt: skip
+    asked = workloads(suite, {**axes, "batch": axes["batch"] or ["1"], "implementation": ["nonprivate"]})
     if plot is not None:
         check_plot(plot, len(asked))
     everything: list[dict[str, Any]] = []

@@ -11,26 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpbench.cards import card
-from dpbench.cli.workloads import (
-    AsJson,
-    Attention,
-    CardName,
-    Checkpointing,
-    Classes,
-    ImageSize,
-    Impl,
-    Layers,
-    LossChunk,
-    Model,
-    Norm,
-    Optimizer,
-    Precision,
-    SeqLen,
-    StepKind,
-    SuiteName,
-    Trainable,
-    workloads,
-)
+from dpbench.cli.workloads import MODEL, STEP, AsJson, Axes, CardName, SuiteName, takes, workloads
 from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Workload
 from dpbench.reporting.columns import aligned
@@ -44,24 +25,12 @@ if TYPE_CHECKING:
 ON = ("trace", "real")
 
 
+@takes(*MODEL, *STEP)
 def maxbatch(
+    axes: Axes,
     suite: SuiteName = None,
-    model: Model = None,
     memory: Annotated[str | None, typer.Option(help="For the whole step: 40GB (1e9 bytes), 40GiB (2^30).")] = None,
     card_name: CardName = None,
-    seq_len: SeqLen = None,
-    image_size: ImageSize = None,
-    impl: Impl = None,
-    layers: Layers = None,
-    classes: Classes = None,
-    attention: Attention = None,
-    checkpointing: Checkpointing = None,
-    loss_chunk: LossChunk = None,
-    norm: Norm = None,
-    precision: Precision = None,
-    trainable: Trainable = None,
-    step: StepKind = None,
-    optimizer: Optimizer = None,
     on: Annotated[str, typer.Option(help="trace: nothing is run; real: tried from there on, on --device.")] = "trace",
     device: Annotated[str, typer.Option("--device", "-d", help="torch's name, for --on real: cpu, cuda.")] = "cpu",
     as_json: AsJson = False,
@@ -83,12 +52,7 @@ def maxbatch(
     if on not in ON:
         raise unknown("way of finding it", on, ON)
     capacity, said = capacity_asked(memory, card_name)
-    asked = workloads(
-        suite, impl, model=model, batch=["1"] if suite is None else None, seq_len=seq_len, image_size=image_size,
-        layers=layers, classes=classes, attention=attention, norm=norm, precision=precision, trainable=trainable,
-        step=step, optimizer=optimizer,
-        checkpointing=checkpointing, loss_chunk=loss_chunk,
-    )  # fmt: skip
+    asked = workloads(suite, {**axes, "batch": ["1"] if suite is None else None})
     everything: list[dict[str, Any]] = []
     with tried_by(on) as server:
         for workload, names in asked.items():

@@ -10,47 +10,14 @@ import typer
 
 from dpbench.cards import Card, card
 from dpbench.cli.predictions import lines
-from dpbench.cli.workloads import (
-    AsJson,
-    Attention,
-    Batch,
-    CardName,
-    Checkpointing,
-    Classes,
-    ImageSize,
-    Impl,
-    Layers,
-    LossChunk,
-    Model,
-    Norm,
-    Optimizer,
-    Precision,
-    SeqLen,
-    StepKind,
-    SuiteName,
-    Trainable,
-    workloads,
-)
+from dpbench.cli.workloads import MODEL, STEP, AsJson, Axes, CardName, SuiteName, takes, workloads
 from dpbench.complexity.prediction import Prediction
 
 
+@takes(*MODEL, *STEP, "batch")
 def predict(
+    axes: Axes,
     suite: SuiteName = None,
-    model: Model = None,
-    batch: Batch = None,
-    seq_len: SeqLen = None,
-    image_size: ImageSize = None,
-    impl: Impl = None,
-    layers: Layers = None,
-    classes: Classes = None,
-    precision: Precision = None,
-    attention: Attention = None,
-    checkpointing: Checkpointing = None,
-    loss_chunk: LossChunk = None,
-    norm: Norm = None,
-    trainable: Trainable = None,
-    step: StepKind = None,
-    optimizer: Optimizer = None,
     card_name: CardName = None,
     on: Annotated[str, typer.Option(help="trace: no memory, any size; real: small batches of real tensors.")] = "trace",
     as_json: AsJson = False,
@@ -66,11 +33,7 @@ def predict(
     from dpbench.complexity import predict as of
 
     found_card = None if card_name is None else card(card_name)
-    asked = workloads(
-        suite, impl, model=model, batch=batch, seq_len=seq_len, image_size=image_size, layers=layers, classes=classes,
-        precision=precision, attention=attention, norm=norm, trainable=trainable, step=step, optimizer=optimizer,
-        checkpointing=checkpointing, loss_chunk=loss_chunk,
-    )  # fmt: skip
+    asked = workloads(suite, axes)
     everything: list[dict[str, Any]] = []
     for workload, names in asked.items():
         made = []

@@ -13,27 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpbench.cli.values import List, models, values
 from dpbench.cli.watch import Watch, watch
-from dpbench.cli.workloads import (
-    Attention,
-    Batch,
-    Checkpointing,
-    Classes,
-    ImageSize,
-    Impl,
-    Layers,
-    LogicalBatch,
-    LossChunk,
-    Model,
-    Norm,
-    Optimizer,
-    Precision,
-    SeqLen,
-    StepKind,
-    Trainable,
-    axis,
-)
+from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record
 from dpbench.runner import Event
@@ -44,35 +25,13 @@ FAILURES = 3
 """Exit code if a cell failed, was wrong or timed out."""
 INTERRUPTED = 130
 
-clipping = partial(typer.Option, rich_help_panel="Clipping: axes, too")
-timing = partial(typer.Option, rich_help_panel="Timing")
 course = partial(typer.Option, rich_help_panel="Course of the run")
 
 
+@takes(*OPTIONS)
 def run(
+    axes: Axes,
     suite: Annotated[str | None, typer.Argument(help="A suite's name or file; see: dpbench list suites.")] = None,
-    model: Model = None,
-    batch: Batch = None,
-    logical_batch: LogicalBatch = None,
-    seq_len: SeqLen = None,
-    image_size: ImageSize = None,
-    impl: Impl = None,
-    layers: Layers = None,
-    classes: Classes = None,
-    precision: Precision = None,
-    attention: Attention = None,
-    checkpointing: Checkpointing = None,
-    loss_chunk: LossChunk = None,
-    norm: Norm = None,
-    trainable: Trainable = None,
-    step: StepKind = None,
-    optimizer: Optimizer = None,
-    max_norm: Annotated[List, clipping(help="R, the clipping norm.")] = None,
-    clip_function: Annotated[List, clipping(help="abadi, automatic, normalize.")] = None,
-    clip_style: Annotated[List, clipping(help="flat, per-layer.")] = None,
-    device: Annotated[List, timing("--device", "-d", help="torch's name: cpu, cuda, cuda:1.")] = None,
-    threads: Annotated[List, timing(help="CPU threads.")] = None,
-    seed: Annotated[List, axis(help="Of weights and batch.")] = None,
     rounds: Annotated[int | None, timing(help="Fresh processes that time; 6 or more give intervals.")] = None,
     memory: Annotated[str | None, timing(help="What a step may take at --batch max: 40GB; of a card, all.")] = None,
     budget: Annotated[float | None, timing(help="Seconds of timing per implementation and round.")] = None,
@@ -94,20 +53,8 @@ def run(
       5    nothing selected
       130  interrupted
     """
-    axes = {
-        **{"model": models(model), "implementation": values(impl), "batch": values(batch)},
-        "logical_batch": values(logical_batch),
-        **{"seq_len": values(seq_len), "image_size": values(image_size), "layers": values(layers)},
-        **{"classes": values(classes), "precision": values(precision), "attention": values(attention)},
-        "checkpointing": None if checkpointing is None else [checkpointing],
-        "loss_chunk": values(loss_chunk),
-        **{"norm": values(norm), "trainable": trainable or None, "step": values(step)},
-        **{"optimizer": values(optimizer), "max_norm": values(max_norm, float), "clip_function": values(clip_function)},
-        **{"clip_style": clip_style or None, "device": values(device), "threads": values(threads)},
-        "seed": values(seed),
-    }
     settings = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout, "memory": memory}
-    what, cells = chosen(suite, axes, settings, select, resume)
+    what, cells = chosen(suite, in_lists(axes), settings, select, resume)
     if dry_run:
         print_cells(cells)
         return

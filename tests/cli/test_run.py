@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpbench.cli import app, main
-from dpbench.cli.run import models, values
+from dpbench.cli.values import models, values
 from dpbench.errors import DpbenchError, EmptySelection
 from dpbench.records import from_json
 from dpbench.results import latest
