@@ -175,7 +175,7 @@ class Record:
 
 def digest(value: Any) -> str:
     """Twelve hexadecimal digits of the SHA-256 of the canonical JSON of ``value``."""
-    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -184,7 +184,7 @@ def to_json(record: Record) -> str:
 
     JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
     """
-    return json.dumps(_plain(asdict(record)), separators=(",", ":"), allow_nan=False)
+    return json.dumps(plain(asdict(record)), separators=(",", ":"), allow_nan=False)
 
 
 def from_json(text: str) -> Record:
@@ -214,11 +214,12 @@ def check_schema(schema: object) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Values as JSON has them: tuples as lists, numbers that are not finite as text."""
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

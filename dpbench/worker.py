@@ -19,6 +19,7 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.parity import EXAMPLES, Oracle
 from dpbench.prepared import Prepared
+from dpbench.records import plain
 from dpbench.tensors import marks
 
 Send = Callable[[Message], None]
@@ -78,6 +79,16 @@ def parity(job: Job, send: Send) -> None:
             found = {"parity": asdict(checked.parity), "coverage": checked.coverage}
             send({"event": "result", "implementation": name, **found})
         gc.collect()
+
+
+def verify(job: Job, send: Send) -> None:
+    """Find each implementation's verdict on one conformance check."""
+    from dpbench.conformance.checks import checks
+
+    check = checks(job.workload)[job.check]
+    for name in job.implementations:
+        with Reporting(name, send):
+            send({"event": "result", "implementation": name, "verdict": plain(asdict(check.judge(name)))})
 
 
 def memory(job: Job, send: Send) -> None:
@@ -158,6 +169,7 @@ JOBS: dict[str, Callable[[Job, Send], None]] = {
     "parity": parity,
     "memory": memory,
     "round": timing,
+    "verify": verify,
 }
 
 
