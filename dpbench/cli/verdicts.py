@@ -36,11 +36,11 @@ class Candidate:
     @classmethod
     def of(cls, name: str) -> Candidate:
         """By its name; raises DpbenchError where its file declares what is no check."""
-        from dpbench.conformance.checks import kit
+        from dpbench.conformance.checks import OWN, kit
         from dpbench.registry import load, source_file, source_hash
 
         expected, path = declared(source_file(name))
-        expected.check_names(kit(), str(path))
+        expected.check_names([*kit(), *(name for name, _, _ in OWN)], str(path))
         return cls(name, load(name).TITLE, source_hash(name), expected, path)
 
     def surprise(self, verdict: Verdict) -> str:
@@ -112,7 +112,7 @@ def told(verdict: Verdict) -> str:
     if ruling is Ruling.FREEZES:
         names = ", ".join(verdict.frozen[:4]) + (", ..." if len(verdict.frozen) > 4 else "")
         return f"freezes {len(verdict.frozen)} of {verdict.asked} parameters ({names}); {'; '.join(parts)}"
-    return f"right: {'; '.join(parts)}"
+    return f"right: {verdict.message or '; '.join(parts)}"
 
 
 def _number(value: float | None) -> str:

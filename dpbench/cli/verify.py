@@ -58,7 +58,7 @@ def verify(
     from dpbench.conformance.verify import Pair
     from dpbench.conformance.verify import verify as verdicts
 
-    workload = _workload(axes)
+    workload = workload_of(axes)
     candidates = {
         name: Candidate.of(name) for name in spelled_out(in_lists(axes)["implementation"] or ["all"], names())
     }
@@ -90,15 +90,15 @@ def verify(
         raise typer.Exit(SURPRISES)
 
 
-def _workload(axes: Axes) -> Workload:
+def workload_of(axes: Axes) -> Workload:
     """The user's model, built once so that mistakes are one message; without one, what stands for the kit."""
     from dpbench.conformance.checks import KIT
     from dpbench.forkserver import ForkServer
 
-    given = {name: value for name, value in axes.items() if name != "implementation"}
-    if given["model"] is None:
-        if any(value is not None for value in given.values()):
-            told = ", ".join(f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None)
+    given = {name: value for name, value in axes.items() if name != "implementation" and value is not None}
+    if "model" not in given:
+        if given:
+            told = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise DpbenchError(f"got {told} without --model, expected a model that has it; the kit's have their own")
         return Workload(model=KIT, batch=1)
     workloads = {c.workload for c in cells_of(asked(None, {**in_lists(given), "batch": [1]}, {}))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,6 +18,8 @@ from dpbench.conformance.subject import Subject
 from dpbench.conformance.verdict import Verdict
 from dpbench.dropout import without_dropout
 from dpbench.models import build
+from dpbench.models.task import Batches, Task
+from dpbench.parity import refuse_random
 from dpbench.records import Workload
 
 SUBJECTS = ("linear/three-axes",)
@@ -54,37 +57,43 @@ def kit() -> dict[str, Check]:
 def of_model(workload: Workload) -> dict[str, Check]:
     """The checks on a model of the user's, at the gradient and at the whole step; dropout is switched off."""
 
-    def problem(*calls: Callable[[Callable[[int, int], object]], Call]) -> Subject:
+    @cache
+    def task() -> Task:
+        return build(workload)
+
+    def subject(*calls: Callable[[Batches], Call]) -> Subject:
         def made() -> Problem:
-            task = build(workload)
-            losses = without_dropout(task.model, task.losses)
-            return Problem(task.model, losses, tuple(call(task.batches) for call in calls))
+            # A copy, because a user's build need not give the same weights at every time.
+            model, losses = copy.deepcopy(task().model), task().losses
+            quiet = without_dropout(model, losses)
+            made = tuple(call(task().batches) for call in calls)
+            refuse_random(model, quiet, made[0].batch)
+            return Problem(model, quiet, made)
 
         return Subject(made)
 
-    def some(count: int, seed: int = 0, **marks: list[int] | list[bool]) -> Callable[..., Call]:
-        tensors = {name: torch.tensor(values) for name, values in marks.items()}
-        return lambda batches: Call(batches(count, seed), **tensors)
-
-    calls = {
-        "gradient/batch": ("Three examples at once, twice: nothing stale, nothing added twice.", [some(3), some(3)]),
-        "gradient/sizes": (
-            "Batches of other sizes one after the other: one, four, none.",
-            [some(1), some(4, 1), some(0)],
-        ),
-        "gradient/mask": (
-            "Rows that only pad a Poisson batch contribute nothing.",
-            [some(3, mask=[True, False, True])],
-        ),
-        "gradient/unit": ("Examples of one user are summed before clipping.", [some(4, unit=[0, 1, 1, 2])]),
-    }
     found = [
-        Check(name, reason, "the loop over the examples", partial(judged, problem(*made), name))
-        for name, (reason, made) in calls.items()
+        Check(name, reason, "the loop over the examples", partial(judged, subject(*calls), name))
+        for name, reason, calls in OWN
     ]
-    whole = {workload.model: problem(some(4))}
+    whole = {workload.model: subject(some(4))}
     found += [Check(p.name, p.reason, p.source, partial(p.judge, whole)) for p in PROPERTIES + STEPS]
     return {check.name: check for check in found}
+
+
+def some(count: int, seed: int = 0, **marks: list[int] | list[bool]) -> Callable[[Batches], Call]:
+    """A call with so many examples; ``marks`` are its unit and mask."""
+    tensors = {name: torch.tensor(values) for name, values in marks.items()}
+    return lambda batches: Call(batches(count, seed), **tensors)
+
+
+OWN = (
+    ("gradient/batch", "The same batch twice: nothing is stale, nothing is added twice.", [some(3), some(3)]),
+    ("gradient/sizes", "Other sizes one after the other: one, four, none.", [some(1), some(4, 1), some(0)]),
+    ("gradient/mask", "Rows that only pad a Poisson batch add nothing.", [some(3, mask=[True, False, True])]),
+    ("gradient/unit", "Examples of one user are summed before clipping.", [some(4, unit=[0, 1, 1, 2])]),
+)
+"""Names, reasons and calls of the gradient's checks on a user's own model."""
 
 
 def checks(workload: Workload) -> dict[str, Check]:

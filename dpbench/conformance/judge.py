@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite
 
 import torch
@@ -29,7 +30,7 @@ def judge(case: Case, name: str) -> Verdict:
     """What becomes of implementation ``name`` on a case of the kit."""
     subject = Subject(case.build)
     if case.refused:
-        return ruled(name, case.name, lambda: _refusal(case, name, subject))
+        return _refused(ruled(name, case.name, lambda: _refusal(case, name, subject)))
     return judged(subject, case.name, name)
 
 
@@ -75,6 +76,13 @@ def ruled(name: str, check: str, verdict: Callable[[], Verdict]) -> Verdict:
 def clip_for(subject: Subject, name: str) -> Clip:
     """R of the problem, with the stability constant that the implementation says it has."""
     return subject.clip(getattr(load(name), "STABILITY", 0.0))
+
+
+def _refused(verdict: Verdict) -> Verdict:
+    """Where there is no right answer, a refusal is."""
+    if verdict.ruling is not Ruling.REFUSES:
+        return verdict
+    return replace(verdict, ruling=Ruling.RIGHT, message=f"refuses: {verdict.message}")
 
 
 def _refusal(case: Case, name: str, subject: Subject) -> Verdict:
