@@ -154,7 +154,7 @@ def difference(got: Output, true: Output, epsilon: float) -> tuple[float, str]:
             return float("inf"), f"{name} (it got no gradient)"
         length = float(h.double().norm())
         error = _relative(got.grads[name], h, length if length > zero else overall)
-        if not error <= worst:
+        if error > worst:
             worst, where = error, name
     return worst, where
 
@@ -163,7 +163,9 @@ def _relative(got: Tensor, true: Tensor, scale: float) -> float:
     if got.shape != true.shape:
         return float("inf")
     distance = float((got.double() - true.double()).norm())
-    return distance / scale if scale else (0.0 if distance == 0 else float("inf"))
+    error = distance / scale if scale else (0.0 if distance == 0 else float("inf"))
+    # Comparisons with what is not a number are false, whichever way round: it would pass as the smallest.
+    return error if error == error else float("inf")
 
 
 def _length(grads: Mapping[str, Tensor]) -> float:

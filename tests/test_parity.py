@@ -86,6 +86,8 @@ def test_it_clips_as_it_is_asked_to(style, function):
         ("out.grads['0.weight'] = out.grads['0.weight'] * 1.0001", "0.weight"),
         ("out.norms = out.norms * 1.0001", "norms"),
         ("out.grads['3.bias'][0] = float('nan')", "3.bias"),
+        ("out.grads['0.weight'][0] = float('nan')", "0.weight"),
+        ("out.norms[1] = float('nan')", "norms"),
         ("out.grads['3.bias'] = out.grads['3.bias'][:1]", "3.bias"),
         ("out.norms = None", "norms (it gave none)"),
         ("out.norms = out.norms[:1]", "norms"),

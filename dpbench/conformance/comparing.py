@@ -18,8 +18,8 @@ def nearest(got: Sequence[Output], truths: Sequence[Sequence[Output]], epsilon: 
     """The worst call, each held against the nearest of its right answers."""
     worst: Far = (0.0, "")
     for number, (out, answers) in enumerate(zip(got, truths, strict=True)):
-        error, where = min((distance(out, true, epsilon) for true in answers), key=_rank)
-        if not error <= worst[0]:
+        error, where = min((distance(out, true, epsilon) for true in answers), key=lambda far: far[0])
+        if error > worst[0]:
             worst = error, f"{where} in call {number + 1}" if len(got) > 1 else where
     return worst
 
@@ -51,7 +51,3 @@ def same_gradients(out: Output, parameters: Mapping[str, Tensor]) -> str:
         if kept is None or not torch.equal(kept.nan_to_num(), g.nan_to_num()):
             return name
     return ""
-
-
-def _rank(far: Far) -> float:
-    return far[0] if far[0] == far[0] else float("inf")

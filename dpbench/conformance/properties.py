@@ -54,7 +54,7 @@ class Property:
         for label, subject in subjects.items():
             found = self.measure(name, subject.exact(), clip_for(subject, name))
             figures.append(found.figure)
-            if not found.far[0] <= worst.far[0]:
+            if not found.far[0] <= worst.far[0] < float("inf"):
                 worst, where = found, label
         error, what = worst.far
         return Verdict(
