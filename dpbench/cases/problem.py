@@ -48,12 +48,36 @@ def integers(below: int, *shape: int, seed: int = 0) -> Tensor:
     return torch.randint(below, shape, generator=torch.Generator().manual_seed(seed))
 
 
+class Net(nn.Module):
+    """A module whose forward is a function of itself and its inputs; tensors among its parts are parameters."""
+
+    def __init__(self, function: Callable[..., Any], **parts: Any) -> None:
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, nn.Parameter(part) if isinstance(part, Tensor) else part)
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the function says."""
+        return self.function(self, *inputs)
+
+
+def squares(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    """The sum of the squares of each example's outputs."""
+    out: Tensor = model(batch["x"])
+    return out.flatten(1).square().sum(1)
+
+
 def cross_entropy(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
     """Of each example's outputs, all of them logits."""
     return F.cross_entropy(model(batch["x"]).flatten(1), batch["y"], reduction="none")
 
 
+def labelled(x: Tensor) -> dict[str, Tensor]:
+    """A batch of inputs (B, ...) in three classes."""
+    return {"x": x, "y": integers(3, len(x), seed=1)}
+
+
 def classified(model: nn.Module, x: Tensor, *others: Tensor, **kwargs: Any) -> Problem:
     """Inputs (B, ...) in three classes; further batches are further calls."""
-    calls = tuple(Call({"x": value, "y": integers(3, len(value), seed=1)}) for value in (x, *others))
-    return Problem(model, cross_entropy, calls, **kwargs)
+    return Problem(model, cross_entropy, tuple(Call(labelled(value)) for value in (x, *others)), **kwargs)
