@@ -31,11 +31,15 @@ def ghostable(uses: Sequence[tuple[Use, Derived]]) -> bool:
     return first.moves and all(use.ghostable and derived is first for use, derived in uses)
 
 
-def instantiated_by(uses: Sequence[Use]) -> NormMethod:
-    """How per-sample gradients of a parameter that is used so are formed."""
-    if any(isinstance(use, Generic) for use in uses):
-        return NormMethod.GENERIC
-    return NormMethod.INSTANTIATED if any(use.ghostable for use in uses) else NormMethod.VECTOR
+def instantiated_by(terms: Sequence[Term]) -> NormMethod:
+    """How per-sample gradients of a parameter that is used so are formed. It is asked at every step."""
+    method = NormMethod.VECTOR
+    for term in terms:
+        if isinstance(term.use, Generic):
+            return NormMethod.GENERIC
+        if term.use.ghostable:
+            method = NormMethod.INSTANTIATED
+    return method
 
 
 class SampleGradient:
@@ -82,7 +86,7 @@ class SampleGradient:
         if self._small is not None:
             return self._small
         if self.name not in self._methods:
-            self._methods[self.name] = instantiated_by([term.use for term in self._terms])
+            self._methods[self.name] = instantiated_by(self._terms)
         total: Tensor | None = None
         for term in self._terms:
             g = term.derived.pull(self._parameter, term.use.instantiate(term.ds), batched=True)
