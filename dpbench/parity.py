@@ -14,10 +14,11 @@ from torch.utils import _pytree as pytree
 
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
+from dpbench.coverage import Coverage, covered
 from dpbench.double import double
 from dpbench.dropout import without_dropout
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import Losses, Output
+from dpbench.interface import Losses, Output, norm_methods
 from dpbench.parameters import trainable
 from dpbench.precision import EPSILONS
 from dpbench.preparation import prepare
@@ -42,8 +43,7 @@ class Checked:
     """What came out for one implementation."""
 
     parity: Parity
-    coverage: float
-    """Parameters that got a gradient / parameters that were asked to be trained."""
+    coverage: Coverage
 
 
 class Oracle:
@@ -87,16 +87,16 @@ class Oracle:
         step = prepare(name, model, self._losses, self.clip)
         try:
             out = step(self._batch)
+            methods = norm_methods(step)
         finally:
             step.close()
-        given = sum(asked[n].numel() for n in out.grads if n in asked)
-        coverage = given / sum(p.numel() for p in asked.values())
+        coverage = covered({n: p.numel() for n, p in asked.items()}, out.grads, methods)
         true = self._plain if out.norms is None else self._clipped
         if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
         return self._checked(*difference(out, true, self._epsilon), coverage)
 
-    def _checked(self, error: float, worst: str, coverage: float) -> Checked:
+    def _checked(self, error: float, worst: str, coverage: Coverage) -> Checked:
         passed = isfinite(error) and error <= self.tolerance
         return Checked(Parity(passed, error, self.tolerance, self._precision, worst), coverage)
 

@@ -71,12 +71,13 @@ def parity(job: Job, send: Send) -> None:
     workload = job.workload if job.native else replace(job.workload, precision="fp32")
     native = workload.precision if job.native else None
     built = Built(workload, EXAMPLES)
+    send({"event": "facts", "facts": built.facts})
     oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), native)
     for name in job.implementations:
         with Reporting(name, send):
             torch.manual_seed(job.workload.seed)
             checked = oracle.check(name)
-            found = {"parity": asdict(checked.parity), "coverage": checked.coverage}
+            found = {"parity": asdict(checked.parity), "coverage": asdict(checked.coverage)}
             send({"event": "result", "implementation": name, **found})
         gc.collect()
 
