@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -80,7 +80,8 @@ class Oracle:
         """Run implementation ``name`` on a copy of the model and compare.
 
         An implementation that gives no norms has clipped nothing and is right only if it says that it
-        is not private; then its gradient is to be the plain sum.
+        is not private; then its gradient is to be the plain sum. One that freezes parameters is to be
+        right on the others, norms included; its coverage is what is said beside every figure of it.
         """
         model = copy.deepcopy(self._model)
         asked = trainable(model)
@@ -91,10 +92,19 @@ class Oracle:
         finally:
             step.close()
         coverage = covered({n: p.numel() for n, p in asked.items()}, out.grads, methods)
-        true = self._plain if out.norms is None else self._clipped
         if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
-        return self._checked(*difference(out, true, self._epsilon), coverage)
+        clip = Clip(max_norm=_NO_CLIPPING) if out.norms is None else self.clip
+        return self._checked(*difference(out, self._true(clip, coverage.frozen), self._epsilon), coverage)
+
+    def _true(self, clip: Clip, frozen: Iterable[str]) -> Output:
+        """The right answer; where parameters got no gradient, that over the others, whose coverage says so."""
+        if not frozen:
+            return self._clipped if clip is self.clip else self._plain
+        model = copy.deepcopy(self._model)
+        for name in frozen:
+            model.get_parameter(name).requires_grad_(False)
+        return per_example(model, self._losses, self._batch, clip)
 
     def _checked(self, error: float, worst: str, coverage: Coverage) -> Checked:
         passed = isfinite(error) and error <= self.tolerance

@@ -100,12 +100,26 @@ def test_a_wrong_gradient_is_found_and_named(tmp_path, body, worst):
     assert worst in found.worst
 
 
-def test_a_parameter_without_a_gradient_is_wrong_and_lowers_the_coverage(tmp_path):
-    found = oracle().check(implementation(tmp_path / "frozen.py", "del out.grads['0.weight']"))
+def test_a_gradient_that_was_computed_and_dropped_is_wrong(tmp_path):
+    """The norm is that of all parameters, so what is left is clipped too much."""
+    found = oracle().check(implementation(tmp_path / "dropped.py", "del out.grads['0.weight']"))
     assert not found.parity.passed
-    assert "0.weight" in found.parity.worst
     assert (found.coverage.asked, found.coverage.trained) == (35 + 7 + 21 + 3, 7 + 21 + 3)
     assert found.coverage.frozen == {"0.weight": 35}
+
+
+FREEZE = """model.get_parameter("0.weight").requires_grad_(False)
+        out = per_example(model, losses, batch, clip)
+        model.get_parameter("0.weight").requires_grad_(True)"""
+
+
+def test_a_frozen_parameter_lowers_the_coverage_and_the_others_are_to_be_right(tmp_path):
+    found = oracle().check(implementation(tmp_path / "frozen.py", FREEZE))
+    assert found.parity.passed
+    assert found.coverage.frozen == {"0.weight": 35}
+    found = oracle().check(implementation(tmp_path / "off.py", f"{FREEZE}\n        out.grads['0.bias'] *= 1.01"))
+    assert found.parity.worst == "0.bias"
+    assert not found.parity.passed
 
 
 @pytest.mark.parametrize(

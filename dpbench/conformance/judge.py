@@ -86,7 +86,16 @@ def _refused(verdict: Verdict) -> Verdict:
 
 
 def _refusal(case: Case, name: str, subject: Subject) -> Verdict:
-    tried(name, subject.exact(), clip_for(subject, name))
+    """Where a gradient is given all the same, it has to be that of each example on its own, whoever is beside it."""
+    clip = clip_for(subject, name)
+    outputs = tried(name, subject.exact(), clip).outputs
+    try:
+        alone = nearest(outputs, truths(subject.exact(), clip), _EXACT)
+    except Exception:
+        alone = float("inf"), ""
+    if outputs[0].norms is not None and alone[0] <= TOLERANCE:
+        message = "takes each example on its own, so that none is mixed with another"
+        return Verdict(implementation=name, check=case.name, ruling=Ruling.RIGHT, error=alone[0], message=message)
     message = f"it gives a gradient where no example has one of its own: {case.refused}"
     return Verdict(implementation=name, check=case.name, ruling=Ruling.WRONG, message=message)
 

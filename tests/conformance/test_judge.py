@@ -79,9 +79,17 @@ def test_an_implementation_that_clips_nothing_is_held_against_the_plain_sum(tmp_
     assert judge(case_of(), mutant(tmp_path, **plain | {"before": "pass"})).ruling is Ruling.WRONG
 
 
+def mixed() -> Problem:
+    problem = network()
+    problem.losses = lambda model, batch: cross_entropy(model, batch) / len(batch["y"])
+    return problem
+
+
 def test_where_no_example_has_a_gradient_a_refusal_is_right(tmp_path):
-    case = case_of(refused="examples are mixed")
-    assert judge(case, mutant(tmp_path)).ruling is Ruling.WRONG
+    case = case_of(mixed, refused="examples are mixed")
+    batchwise = mutant(tmp_path, after="out = together(model, losses, batch, clip)")
+    assert judge(case, batchwise).ruling is Ruling.WRONG
+    assert judge(case, mutant(tmp_path)).ruling is Ruling.RIGHT, "it takes each example on its own"
     refuses = judge(case, mutant(tmp_path, prepare="raise Refused('it mixes')"))
     assert (refuses.ruling, refuses.message) == (Ruling.RIGHT, "refuses: it mixes")
     assert judge(case, mutant(tmp_path, prepare="raise ValueError()")).ruling is Ruling.CRASHES
