@@ -1,9 +1,10 @@
 """fastDP: book-keeping by hooks that clip within the one backward.
 
-Losses are one number per example, so ``loss_reduction`` is ``sum``; the noise multiplier is 0 and
-``origin_params`` is left at its default, so that the useless gradient of the first backward is formed.
-The clipped sums are taken from ``private_grad``, to which fastDP adds noise even of standard deviation 0. What the engine prints is not shown, and a batch
-without examples is not shown to it. Parameters of layers that it has no rule for get no gradient.
+Losses are one number per example, so ``loss_reduction`` is ``sum``. ``origin_params`` is left at its
+default, so that the useless gradient of the first backward is formed. The clipped sums are taken
+from ``private_grad``, to which fastDP adds noise, here of standard deviation 0. What the engine prints
+is not shown, and a batch without examples is not shown to it. Parameters of layers that it has no
+rule for get no gradient.
 Source: Bu et al. 2023, 2210.00038.
 """
 
@@ -21,8 +22,9 @@ from dpbench.clipping import Clip
 from dpbench.errors import Refused
 from dpbench.interface import Losses, Output, Supports
 from dpbench.parameters import trainable
-from implementations.peers.library import Library, Untouched, given
+from implementations.peers.library import Library, given
 from implementations.peers.threshold import Threshold
+from implementations.peers.untouched import Untouched
 
 FASTDP = Library("fastDP", "fastDP", "pip install git+https://github.com/awslabs/fast-differential-privacy")
 """It is on no index."""
@@ -43,7 +45,7 @@ class Engine:
         self._model, self._losses, self._parameters = model, losses, trainable(model)
         self._threshold, self._stability = Threshold(clip.max_norm), clip.stability or 0.0
         self._untouched = Untouched(model)
-        with FASTDP.refusing(), redirect_stdout(io.StringIO()):
+        with FASTDP.refusing(), self._untouched, redirect_stdout(io.StringIO()):
             self._engine: Any = library.PrivacyEngine(
                 model,
                 batch_size=1,

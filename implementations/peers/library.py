@@ -13,12 +13,16 @@ from pathlib import Path
 from types import ModuleType
 
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import Output
 from dpbench.outcome import of_exception
 from dpbench.records import Outcome
+
+READS_VALUES = DataDependentOutputException, DynamicOutputShapeException
+"""What fake tensors raise where their values are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,13 @@ class Library:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Whatever it raises is its refusal, but for running out of memory."""
+        """Whatever it raises is its refusal, but for running out of memory and wanting values in a trace."""
         try:
             yield
         except DpbenchError:
             raise
         except Exception as error:
-            if of_exception(error)[0] is Outcome.OUT_OF_MEMORY:
+            if of_exception(error)[0] is Outcome.OUT_OF_MEMORY or isinstance(error, READS_VALUES):
                 raise
             raise Refused(f"{self.name} {self.version} cannot run this: {said(error)}") from error
 
@@ -95,7 +99,7 @@ def said(error: BaseException) -> str:
 
 
 def given(
-    parameters: Mapping[str, nn.Parameter], sums: Mapping[str, Tensor | None], norms: Tensor, losses: Tensor
+    parameters: Mapping[str, nn.Parameter], sums: Mapping[str, Tensor | None], norms: Tensor | None, losses: Tensor
 ) -> Output:
     """A step's output with the gradients that the library gave; the other parameters it has frozen."""
     grads = {}
@@ -104,16 +108,3 @@ def given(
         if parameter.grad is not None:
             grads[name] = parameter.grad
     return Output(grads, norms, losses.detach())
-
-
-class Untouched:
-    """The attributes that a model and its parameters had; what is put on them later can be taken off."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._had = [(it, set(vars(it))) for it in (*model.modules(), *model.parameters())]
-
-    def restore(self) -> None:
-        """Take off all attributes that were not there."""
-        for it, had in self._had:
-            for name in set(vars(it)) - had:
-                del vars(it)[name]

@@ -19,8 +19,9 @@ from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
 from dpbench.interface import Losses, Output, Supports
 from dpbench.parameters import trainable
-from implementations.peers.library import Library, Untouched, given
+from implementations.peers.library import Library, given
 from implementations.peers.threshold import Threshold
+from implementations.peers.untouched import Untouched
 
 OPACUS = Library("Opacus", "opacus", "pip install 'dpsgd-bench[peers]'")
 STABILITY = 1e-6
@@ -41,7 +42,7 @@ class Wrapped:
         self._losses, self._parameters = losses, trainable(model)
         self._threshold = Threshold(clip.max_norm)
         self._untouched = Untouched(model)
-        with OPACUS.refusing():
+        with OPACUS.refusing(), self._untouched:
             self._module = wrap(model)
             self._optimizer: Any = getattr(optimizers, optimizer)(
                 torch.optim.SGD(list(self._parameters.values()), lr=0.0),

@@ -6,8 +6,6 @@ from typing import Any
 
 from torch import Tensor
 
-from dpbench.errors import DpbenchError
-
 
 class Threshold(float):
     """A clipping norm R that remembers the tensor that it was last divided by: ``||g_i|| + s``.
@@ -23,16 +21,7 @@ class Threshold(float):
             self.divisor = other
         return float(self) / other
 
-    def norms(self, stability: float) -> Tensor:
-        """``||g_i||`` of the step that was, (B,); forgotten with this call.
-
-        Raises:
-            DpbenchError: nothing was divided.
-        """
+    def norms(self, stability: float) -> Tensor | None:
+        """``||g_i||`` of the step that was, (B,); None where nothing was clipped. Forgotten with this call."""
         divisor, self.divisor = self.divisor, None
-        if divisor is None:
-            raise DpbenchError(
-                "the library did not divide its clipping norm by norms, so that it clips otherwise than the version "
-                "that this was written for; install that, or mend implementations/peers"
-            )
-        return divisor - stability
+        return None if divisor is None else divisor.detach() - stability
