@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 import numpy
+import pytest
 
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
