@@ -115,6 +115,8 @@ class Implementation(Protocol):
     """Its cost in the paper's modules, for example ``1 2a 3 2b``."""
     PRIVATE: bool
     """Whether it clips: False is a baseline, whose sum no noise can make private."""
+    # STABILITY: float, where it has one: the s in its own min(1, R / (||g_i|| + s)). It is taken where the
+    # user asks for none.
 
     def prepare(self, model: nn.Module, losses: Losses, clip: Clip) -> Step:
         """A step for this model; called once."""

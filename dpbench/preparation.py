@@ -24,7 +24,7 @@ def prepare(name: str, model: nn.Module, losses: Losses, clip: Clip | None = Non
         DpbenchError: for an unknown name or a model without trainable parameters.
         Refused: if the implementation does not support the clipping style, or the model mixes examples.
     """
-    clip = clip or Clip()
+    clip = settled(name, clip or Clip())
     implementation = load(name)
     if clip.style != "flat" and not implementation.SUPPORTS.groups:
         raise Refused(
@@ -35,6 +35,12 @@ def prepare(name: str, model: nn.Module, losses: Losses, clip: Clip | None = Non
     guarded = _Guarded(name, model, parameters, clip, implementation.SUPPORTS)
     guarded.step = implementation.prepare(model, losses, clip)
     return guarded
+
+
+def settled(name: str, clip: Clip) -> Clip:
+    """How implementation ``name`` clips: with its own stability constant where ``clip`` has none."""
+    own = getattr(load(name), "STABILITY", 0.0)
+    return replace(clip, stability=own) if clip.function == "abadi" and not clip.stability else clip
 
 
 class _Guarded:
@@ -79,7 +85,7 @@ class _Guarded:
     def _check_unit(self, unit: Tensor, batch: int) -> None:
         if not self._supports.units:
             raise Refused(
-                f"{self._name} never forms per-sample gradients, so it cannot sum those of one unit before "
+                f"{self._name} does not hold the per-sample gradients of one unit, so it cannot sum them before "
                 "clipping; use opacus, opacus_improved, fastgradclip or fastgradclip_improved with units."
             )
         _check_tensor("unit", unit)

@@ -18,6 +18,7 @@ from dpbench.errors import DpbenchError
 from dpbench.interface import Output
 from dpbench.parity import TIMES_LOOP, TOLERANCE
 from dpbench.precision import EPSILONS
+from dpbench.preparation import settled
 from dpbench.registry import load
 
 BESIDE = ("fp32", "bf16", "amp-bf16")
@@ -75,7 +76,7 @@ def ruled(name: str, check: str, verdict: Callable[[], Verdict]) -> Verdict:
 
 def clip_for(subject: Subject, name: str) -> Clip:
     """R of the problem, with the stability constant that the implementation says it has."""
-    return subject.clip(getattr(load(name), "STABILITY", 0.0))
+    return settled(name, subject.clip())
 
 
 def _refused(verdict: Verdict) -> Verdict:
