@@ -70,7 +70,7 @@ class Clip:
 
     @property
     def sensitivity(self) -> float:
-        """Most that one example adds to the sum, in Euclidean norm: R, whatever function and style."""
+        """Most that one example, or one unit, adds to the sum, in Euclidean norm: R, whatever function and style."""
         return self.max_norm
 
     def __str__(self) -> str:

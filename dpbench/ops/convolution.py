@@ -101,7 +101,8 @@ class Convolution(Use):
         split = x.reshape(x.shape[0] * self.groups, -1, positions)
         if self._together == 1:
             return split
-        return split.unflatten(0, (-1, self._together, self.groups)).permute(0, 2, 3, 1, 4).flatten(0, 1).flatten(2)
+        apart = torch.unflatten(split, 0, (-1, self._together, self.groups))
+        return apart.permute(0, 2, 3, 1, 4).flatten(0, 1).flatten(2)
 
     def instantiate(self, ds: Tensor) -> Tensor:
         """``g_i = ds_i unfold(x_i)^T``; over many positions the library's weight gradient, example by example."""
