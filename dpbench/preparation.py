@@ -85,8 +85,8 @@ class _Guarded:
     def _check_unit(self, unit: Tensor, batch: int) -> None:
         if not self._supports.units:
             raise Refused(
-                f"{self._name} does not hold the per-sample gradients of one unit, so it cannot sum them before "
-                "clipping; use opacus, opacus_improved, fastgradclip or fastgradclip_improved with units."
+                f"{self._name} clips each example by itself and cannot sum those of one unit before (its SUPPORTS "
+                "says units=False); use bk, bk_mixopt, opacus, ghostclip or any other that dpbench ships with units."
             )
         _check_tensor("unit", unit)
         if unit.is_floating_point() or unit.dtype == torch.bool or unit.shape != (batch,) or (unit < 0).any():

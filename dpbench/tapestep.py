@@ -21,6 +21,7 @@ from dpbench.plan import Plan, tensors
 from dpbench.probe import is_fake, probe
 from dpbench.recorder import Recorder
 from dpbench.tape import Tape
+from dpbench.units import Units
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 """From a recorded forward to the clipped sum of each parameter."""
@@ -60,7 +61,8 @@ class TapeStep:
             return output(self._parameters, {}, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0))
         tape = self._record(batch, B, mask)
         try:
-            clipping = Clipping(self._clip, self._groups, first, B, unit)
+            tape.units = None if unit is None else Units(unit, first.device)
+            clipping = Clipping(self._clip, self._groups, first, B, tape.units)
             sums = self._algorithm(tape, clipping)
             self.norm_methods = tape.norm_methods
             assert tape.losses is not None
