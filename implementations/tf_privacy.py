@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from dpbench import refusals
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.interface import Losses, Output, Supports, output
@@ -49,7 +50,10 @@ class Microbatches:
         return output(self._parameters, grads, self._groups.told(torch.stack(norms)), torch.cat(losses))
 
     def _gradient(self, loss: Tensor) -> dict[str, Tensor]:
-        found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
+        with refusals.of_plain_backward():
+            found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
+        if any(g is not None and g.layout != torch.strided for g in found):
+            raise refusals.sparse_gradient()
         return {name: g for name, g in zip(self._parameters, found, strict=True) if g is not None}
 
     def _norms(self, g: dict[str, Tensor], K: int) -> Tensor:

@@ -38,8 +38,15 @@ def nearly_constant_in_float32() -> Problem:
 
 @case("property")
 def constant() -> Problem:
-    """Activations constant over T: true gradients are zero but for rounding, and a ghost norm may come out negative."""
-    return cancelling(0.0, native=False)
+    """One example's gradient cancels to zero over T: the square of its ghost norm may come out negative."""
+
+    def losses(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+        out: Tensor = model(batch["x"])
+        return (out * batch["ds"]).sum((1, 2))
+
+    x, ds = vectors(5, 2, 4), vectors(5, 2, 4, seed=1)
+    x[0, 1], ds[0, 1] = x[0, 0], -ds[0, 0]
+    return Problem(nn.Linear(4, 4, False), losses, (Call({"x": x, "ds": ds}),))
 
 
 @case("property")
