@@ -24,12 +24,17 @@ def double(model: nn.Module, losses: Losses, batch: Batch) -> tuple[nn.Module, L
     """
     copied = copy.deepcopy(model).double()
     batch = pytree.tree_map_only(Tensor, lambda t: t.double() if t.is_floating_point() else t, batch)
+    return copied, exact(losses), batch
 
-    def exact(model: nn.Module, batch: Batch) -> Tensor:
+
+def exact(losses: Losses) -> Losses:
+    """The same losses, for a model in float64, with casts to a narrower type left out."""
+
+    def in_double(model: nn.Module, batch: Batch) -> Tensor:
         with StayDouble():
             return losses(model, batch)
 
-    return copied, exact, batch
+    return in_double
 
 
 class StayDouble(Lasting):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from dpbench.coverage import NormMethod
 from dpbench.derived import Derived
 from dpbench.facts import Facts, added
 from dpbench.numerics import squared_norms, weighted_sum
+from dpbench.ops.generic import Generic
 from dpbench.ops.shared import joint_squared_ghost_norm
 from dpbench.ops.use import Use
 
@@ -29,20 +31,33 @@ def ghostable(uses: Sequence[tuple[Use, Derived]]) -> bool:
     return first.moves and all(use.ghostable and derived is first for use, derived in uses)
 
 
+def instantiated_by(terms: Sequence[Term]) -> NormMethod:
+    """How per-sample gradients of a parameter that is used so are formed. It is asked at every step."""
+    method = NormMethod.VECTOR
+    for term in terms:
+        if isinstance(term.use, Generic):
+            return NormMethod.GENERIC
+        if term.use.ghostable:
+            method = NormMethod.INSTANTIATED
+    return method
+
+
 class SampleGradient:
     """``g_i`` of one parameter for all examples, not yet formed; what an algorithm makes of it is its choice.
 
     It lives until the algorithm lets go of it. Parameters that are no matrices (biases, scales) are
-    small: their (B, size) gradients are formed once, whatever the algorithm.
+    small: their (B, size) gradients are formed once, whatever the algorithm. ``methods`` is told
+    how, by name, at the first call that norms can be had of.
     """
 
-    def __init__(self, name: str, parameter: Tensor, terms: list[Term]) -> None:
+    def __init__(self, name: str, parameter: Tensor, terms: list[Term], methods: dict[str, NormMethod]) -> None:
         self.name = name
         self._parameter = parameter
         self._terms = terms
         self.ghostable = ghostable([(term.use, term.derived) for term in terms])
         """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None
+        self._methods = methods
 
     @property
     def facts(self) -> Facts:
@@ -58,9 +73,11 @@ class SampleGradient:
         """Squared norms (module 3), shape (B,)."""
         if self.ghostable:
             if len(self._terms) == 1:
+                self._methods.setdefault(self.name, NormMethod.GHOST)
                 return self._terms[0].use.squared_ghost_norm(self._terms[0].ds)
             norm = joint_squared_ghost_norm([(term.use, term.ds) for term in self._terms])
             if norm is not None:
+                self._methods.setdefault(self.name, NormMethod.GHOST)
                 return norm
         return squared_norms(self.instantiate())
 
@@ -68,6 +85,8 @@ class SampleGradient:
         """Per-sample gradients (module 4), shape (B, *parameter.shape)."""
         if self._small is not None:
             return self._small
+        if self.name not in self._methods:
+            self._methods[self.name] = instantiated_by(self._terms)
         total: Tensor | None = None
         for term in self._terms:
             g = term.derived.pull(self._parameter, term.use.instantiate(term.ds), batched=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from dpbench.batch import Batch
 from dpbench.clipping import Clip
+from dpbench.coverage import NormMethod
 from dpbench.errors import DpbenchError
 
 Losses = Callable[[nn.Module, Batch], Tensor]
@@ -58,7 +59,10 @@ def output(
 
 
 class Step(Protocol):
-    """One prepared implementation: call it once per physical batch."""
+    """One prepared implementation: call it once per physical batch.
+
+    It may have one attribute more, which no one has to offer: see :func:`norm_methods`.
+    """
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """Compute the clipped sum.
@@ -72,6 +76,24 @@ class Step(Protocol):
     def close(self) -> None:
         """Leave no hook and no flag behind on the model."""
         ...
+
+
+def norm_methods(step: Step) -> Mapping[str, str]:
+    """How a step found the norms in its last call: a :class:`~dpbench.coverage.NormMethod` by parameter's name.
+
+    A step says it in an attribute ``norm_methods``, for the coverage in the records; empty where it
+    does not tell, or took no norms.
+
+    Raises:
+        DpbenchError: if that is no mapping.
+    """
+    told = getattr(step, "norm_methods", {})
+    if not isinstance(told, Mapping):
+        raise DpbenchError(
+            f"norm_methods is a {type(told).__name__}; expected a mapping from names of parameters to one of "
+            f"{', '.join(NormMethod)}"
+        )
+    return told
 
 
 @dataclass(frozen=True, slots=True)

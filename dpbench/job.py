@@ -14,9 +14,10 @@ from dpbench.records import Workload
 class Job:
     """One child's work: implementations on one workload.
 
-    ``kind``: ``check`` (can all this be built here?), ``fit`` (which batch is the largest?), ``parity`` (is the
-    gradient right?),
-    ``memory`` (how much does a step need?) or ``round`` (how long does a step take?).
+    ``kind``: ``check`` (can all this be built here?), ``fit`` (which batch is the largest?), ``parity`` (is
+    the gradient right?),
+    ``memory`` (how much does a step need?), ``round`` (how long does a step take?) or ``verify`` (what
+    comes out of one conformance check?).
     """
 
     kind: str
@@ -33,6 +34,8 @@ class Job:
     """Bytes that a step may take at the largest batch, which a CUDA device is held to; None: what the device has."""
     also: tuple[Workload, ...] = ()
     """Further workloads to look at in a check."""
+    check: str = ""
+    """The name of the conformance check."""
 
     def to_json(self) -> str:
         """One line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -14,10 +14,11 @@ from torch.utils import _pytree as pytree
 
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
+from dpbench.coverage import Coverage, covered
 from dpbench.double import double
 from dpbench.dropout import without_dropout
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import Losses, Output
+from dpbench.interface import Losses, Output, norm_methods
 from dpbench.parameters import trainable
 from dpbench.precision import EPSILONS
 from dpbench.preparation import prepare
@@ -42,8 +43,7 @@ class Checked:
     """What came out for one implementation."""
 
     parity: Parity
-    coverage: float
-    """Parameters that got a gradient / parameters that were asked to be trained."""
+    coverage: Coverage
 
 
 class Oracle:
@@ -80,23 +80,33 @@ class Oracle:
         """Run implementation ``name`` on a copy of the model and compare.
 
         An implementation that gives no norms has clipped nothing and is right only if it says that it
-        is not private; then its gradient is to be the plain sum.
+        is not private; then its gradient is to be the plain sum. One that freezes parameters is to be
+        right on the others, norms included; its coverage is what is said beside every figure of it.
         """
         model = copy.deepcopy(self._model)
         asked = trainable(model)
         step = prepare(name, model, self._losses, self.clip)
         try:
             out = step(self._batch)
+            methods = norm_methods(step)
         finally:
             step.close()
-        given = sum(asked[n].numel() for n in out.grads if n in asked)
-        coverage = given / sum(p.numel() for p in asked.values())
-        true = self._plain if out.norms is None else self._clipped
+        coverage = covered({n: p.numel() for n, p in asked.items()}, out.grads, methods)
         if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
-        return self._checked(*difference(out, true, self._epsilon), coverage)
+        clip = Clip(max_norm=_NO_CLIPPING) if out.norms is None else self.clip
+        return self._checked(*difference(out, self._true(clip, coverage.frozen), self._epsilon), coverage)
 
-    def _checked(self, error: float, worst: str, coverage: float) -> Checked:
+    def _true(self, clip: Clip, frozen: Iterable[str]) -> Output:
+        """The right answer; where parameters got no gradient, that over the others, whose coverage says so."""
+        if not frozen:
+            return self._clipped if clip is self.clip else self._plain
+        model = copy.deepcopy(self._model)
+        for name in frozen:
+            model.get_parameter(name).requires_grad_(False)
+        return per_example(model, self._losses, self._batch, clip)
+
+    def _checked(self, error: float, worst: str, coverage: Coverage) -> Checked:
         passed = isfinite(error) and error <= self.tolerance
         return Checked(Parity(passed, error, self.tolerance, self._precision, worst), coverage)
 
@@ -154,7 +164,7 @@ def difference(got: Output, true: Output, epsilon: float) -> tuple[float, str]:
             return float("inf"), f"{name} (it got no gradient)"
         length = float(h.double().norm())
         error = _relative(got.grads[name], h, length if length > zero else overall)
-        if not error <= worst:
+        if error > worst:
             worst, where = error, name
     return worst, where
 
@@ -163,7 +173,9 @@ def _relative(got: Tensor, true: Tensor, scale: float) -> float:
     if got.shape != true.shape:
         return float("inf")
     distance = float((got.double() - true.double()).norm())
-    return distance / scale if scale else (0.0 if distance == 0 else float("inf"))
+    error = distance / scale if scale else (0.0 if distance == 0 else float("inf"))
+    # Comparisons with what is not a number are false, whichever way round: it would pass as the smallest.
+    return error if error == error else float("inf")
 
 
 def _length(grads: Mapping[str, Tensor]) -> float:

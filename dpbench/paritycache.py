@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from dpbench.records import Parity, Record, Workload, digest
+from dpbench.coverage import Coverage
+from dpbench.records import Outcome, Parity, Record, Workload, digest
 
-Checked = tuple[Parity, float]
+Checked = tuple[Parity, Coverage]
 """The result of a check and the coverage."""
 
 _SAME_GRADIENT = ("batch", "logical_batch", "step", "optimizer", "max_norm", "threads", "seed")
@@ -22,7 +23,8 @@ class ParityCache:
         self._sources, self._recheck = sources, recheck
         self._known: dict[str, Checked] = {}
         for record in records:
-            if record.parity is not None and record.coverage is not None:
+            # Who refused something after the check has a record without its coverage.
+            if record.outcome is not Outcome.REFUSED and record.parity is not None and record.coverage is not None:
                 self.put(record.cell.workload, record.cell.implementation, (record.parity, record.coverage))
 
     def get(self, workload: Workload, implementation: str) -> Checked | None:

@@ -12,7 +12,7 @@ from dpbench import refusals
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
-from dpbench.interface import Losses, Output, Step, Supports
+from dpbench.interface import Losses, Output, Step, Supports, norm_methods
 from dpbench.parameters import trainable
 from dpbench.registry import load
 
@@ -92,6 +92,10 @@ class _Guarded:
                 f"unit has shape {tuple(unit.shape)} and dtype {unit.dtype}{least}; expected the number of each "
                 f"example's unit, from 0, shape ({batch},), torch.int64"
             )
+
+    @property
+    def norm_methods(self) -> Mapping[str, str]:
+        return norm_methods(self.step)
 
     def close(self) -> None:
         self.step.close()

@@ -133,7 +133,22 @@ def _refuse_inseparable(
         check_losses(alone, 1)
         refuse_unlike_alone(alone, out, together, j, weights, tolerance)
         own.append(alone[0].item())
+        if j == 0:
+            _refuse_twins(model, losses, batch, alone, weights, tolerance)
     return own
+
+
+def _refuse_twins(
+    model: nn.Module, losses: Losses, batch: Batch, alone: Tensor, weights: list[Tensor], tolerance: float
+) -> None:
+    """Raise unless the first example has, beside a copy of itself, what it has alone.
+
+    Three examples of three classes do not show a loss that is weighted by how common its class is.
+    """
+    with preserved(model):
+        out = losses(model, _taken(batch, 0, 0, 1))
+    twin = gradient(out[0], weights)
+    refuse_unlike_alone(alone, out, (twin,), 0, weights, tolerance)
 
 
 def _taken(batch: Batch, *numbers: int) -> Batch:

@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from dpbench.coverage import Coverage
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
 
-SCHEMA = 1
+SCHEMA = 2
 
 MAX: Final = "max"
 """The batch that is the largest that fits, for each implementation its own."""
@@ -147,8 +148,8 @@ class Record:
     reason: str = ""
     metrics: dict[str, Metric] = field(default_factory=dict)
     parity: Parity | None = None
-    coverage: float | None = None
-    """Parameters that got a gradient / parameters that were asked to be trained."""
+    coverage: Coverage | None = None
+    """Which parameters were trained, and how their norms were found; None where that is not known."""
     largest: int | None = None
     """The batch that it ran at where the workload's is ``max``; None where there is none."""
     facts: dict[str, Any] = field(default_factory=dict)
@@ -175,7 +176,7 @@ class Record:
 
 def digest(value: Any) -> str:
     """Twelve hexadecimal digits of the SHA-256 of the canonical JSON of ``value``."""
-    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -184,7 +185,7 @@ def to_json(record: Record) -> str:
 
     JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
     """
-    return json.dumps(_plain(asdict(record)), separators=(",", ":"), allow_nan=False)
+    return json.dumps(plain(asdict(record)), separators=(",", ":"), allow_nan=False)
 
 
 def from_json(text: str) -> Record:
@@ -199,8 +200,20 @@ def from_json(text: str) -> Record:
         raise DpbenchError(f"not a record of dpbench: {error}, expected one line of JSON") from None
     if isinstance(value, dict):
         check_schema(value.get("schema"))
+        if value["schema"] == 1:
+            value = _from_schema_1(value)
     record: Record = decode(Record, value, "record")
     return record
+
+
+def _from_schema_1(value: dict[str, Any]) -> dict[str, Any]:
+    """Its coverage was a share; of how many elements, the facts of the model say if they were known."""
+    share = decode(float | None, value.get("coverage"), "record.coverage")
+    facts = value.get("facts")
+    asked = facts.get("trainable") if isinstance(facts, dict) else None
+    known = share is not None and isinstance(asked, int)
+    coverage = {"asked": asked, "trained": round(share * asked)} if known else None
+    return {**value, "schema": SCHEMA, "coverage": coverage}
 
 
 def check_schema(schema: object) -> None:
@@ -214,11 +227,12 @@ def check_schema(schema: object) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Values as JSON has them: tuples as lists, numbers that are not finite as text."""
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -62,9 +62,15 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def source_hash(name: str) -> str:
-    """Twelve hexadecimal digits that change whenever the implementation's source does."""
+def source_file(name: str) -> Path | None:
+    """The file that an implementation comes from; None where there is none."""
     found: Any = load(name)
     path = inspect.getsourcefile(found if isinstance(found, ModuleType) else type(found))
-    text = Path(path).read_bytes() if path else repr(found).encode()
+    return Path(path) if path else None
+
+
+def source_hash(name: str) -> str:
+    """Twelve hexadecimal digits that change whenever the implementation's source does."""
+    path = source_file(name)
+    text = path.read_bytes() if path else repr(load(name)).encode()
     return hashlib.sha256(text).hexdigest()[:12]

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from dpbench import stats
+from dpbench.coverage import NormMethod
 from dpbench.records import MAX, Metric, Outcome, Record, Workload
 from dpbench.results import Results
 
@@ -34,6 +35,12 @@ class Row:
     parity_passed: bool | None
     parity_error: float | None
     coverage: float | None
+    frozen: tuple[str, ...] = ()
+    ghost: float | None = None
+    instantiated: float | None = None
+    vector: float | None = None
+    generic: float | None = None
+    loop: float | None = None
     rounds: int = 0
     outliers: int = 0
     scatter: float | None = None
@@ -57,6 +64,11 @@ class Row:
     config: str | None = None
     started: str = ""
 
+    @property
+    def partial(self) -> bool:
+        """Whether parameters were left out: then its figures are of less work than others'."""
+        return self.outcome is not Outcome.REFUSED and self.coverage is not None and self.coverage < 1
+
     def flat(self) -> dict[str, Any]:
         """All of it by column name, the fields of the workload among them; keys are those of COLUMNS."""
         values = {
@@ -64,6 +76,7 @@ class Row:
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "workload": self.workload.key(),
             "outcome": str(self.outcome),
+            "frozen": ", ".join(self.frozen),
         }
         return {name: values[name] for name in COLUMNS}
 
@@ -98,7 +111,13 @@ COLUMNS = {
     "reason": "why, if the outcome is not ok",
     "parity_passed": "whether the gradient agrees with the explicit per-example loop",
     "parity_error": "largest relative error against that loop",
-    "coverage": "parameters that got a gradient / parameters that were asked to be trained",
+    "coverage": "parameters that got a gradient / parameters that were asked to be trained; 0 where it refused",
+    "frozen": "names of the parameters that were asked to be trained and got no gradient",
+    "ghost": "share of the parameters whose norms are found without per-sample gradients; empty: not told",
+    "instantiated": "share whose per-sample gradients are formed for it, by a rule of their own",
+    "vector": "share of biases, scales and bare parameters, instantiated whatever the algorithm",
+    "generic": "share whose per-sample gradients are formed by the generic rule, which is slow",
+    "loop": "share whose gradients are formed one example at a time",
     "rounds": "rounds that were timed, a fresh process each",
     "outliers": "timings with a modified z-score above 3.5 in their round; they are counted, not removed",
     "scatter": "distance between the quartiles of a round's timings, relative to their median; the rounds' median",
@@ -131,12 +150,19 @@ def rows(results: Results | Iterable[Record], baseline: str = "nonprivate", file
         records, file = list(results.records), file or str(results.path)
     else:
         records = list(results)
-    compared = {r.cell.workload: r for r in records if r.cell.implementation == baseline and r.outcome is Outcome.OK}
+    compared = {r.cell.workload: r for r in records if r.cell.implementation == baseline and _is_whole(r)}
     return [_row(r, compared.get(r.cell.workload), file) for r in records]
+
+
+def _is_whole(record: Record) -> bool:
+    """Whether others may be compared with it: it is ok, and trained everything."""
+    return record.outcome is Outcome.OK and (record.coverage is None or record.coverage.share == 1)
 
 
 def _row(record: Record, baseline: Record | None, file: str) -> Row:
     workload, facts, parity = record.cell.workload, record.facts, record.parity
+    coverage = record.coverage
+    methods: dict[str, Any] = {str(m): coverage.by(m) if coverage else None for m in NormMethod}
     figures = _figures(record, baseline) if record.outcome is Outcome.OK else {}
     return Row(
         file=file,
@@ -148,7 +174,9 @@ def _row(record: Record, baseline: Record | None, file: str) -> Row:
         reason=record.reason,
         parity_passed=parity.passed if parity else None,
         parity_error=parity.error if parity else None,
-        coverage=record.coverage,
+        coverage=0.0 if record.outcome is Outcome.REFUSED else coverage.share if coverage else None,
+        frozen=tuple(coverage.frozen) if coverage else (),
+        **methods,
         parameters=facts.get("parameters"),
         trainable_parameters=facts.get("trainable"),
         tokens=facts.get("tokens"),

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dpbench.child import Launcher
+from dpbench.coverage import Coverage
 from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
@@ -150,7 +151,10 @@ class _Group:
                 job = Job(kind="parity", workload=self._workload, implementations=tuple(left), native=native)
                 results, stopped = yield from self._child(job, "gradient")
                 for name, values in results.items():
-                    self._parity[name] = decode(Parity, values["parity"], "parity"), values["coverage"]
+                    self._parity[name] = (
+                        decode(Parity, values["parity"], "parity"),
+                        decode(Coverage, values["coverage"], "coverage"),
+                    )
                     self._runner.checked.put(self._workload, name, self._parity[name])
                     yield from self._judge(name)
                 ended |= stopped
@@ -225,6 +229,9 @@ class _Group:
         if outcome is Outcome.OK:
             metrics["step_seconds"] = Metric("s", tuple(self._rounds[name]))
         parity, coverage = self._parity.get(name, (None, None))
+        if outcome is Outcome.REFUSED:
+            asked = coverage.asked if coverage else self._facts.get("trainable")
+            coverage = None if asked is None else Coverage(asked, trained=0)
         ran = self._ran[name].batch
         return Record(
             cell=Cell(name, self._workload),

@@ -57,10 +57,10 @@ class Suite:
         to compare with; it comes first and is added to every workload that lacks it.
         """
         for block in self.exclude:
-            _check_names(block, implementations)
+            spelled_out(block.get("implementation", ()), implementations)
         chosen: dict[Workload, list[str]] = {}
         for block, may_go in [(b, True) for b in self.blocks] + [(b, False) for b in self.extra]:
-            names = _implementations(block, implementations)
+            names = spelled_out(block.get("implementation", ("all",)), implementations)
             for workload in _workloads(block):
                 kept = [n for n in names if not (may_go and any(_matches(e, n, workload) for e in self.exclude))]
                 if kept:
@@ -209,10 +209,16 @@ def _is_pattern(name: str) -> bool:
     return any(c in name for c in "*?[")
 
 
-def _implementations(block: Block, known: Sequence[str]) -> list[str]:
-    _check_names(block, known)
+def spelled_out(asked: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The implementations that names, files, patterns and ``all`` stand for.
+
+    Raises:
+        DpbenchError: one is none of ``known``, nor a file, nor a pattern of one.
+    """
     names: list[str] = []
-    for name in block.get("implementation", ("all",)):
+    for name in asked:
+        if not (name == "all" or name.endswith(".py") or any(fnmatchcase(k, name) for k in known)):
+            raise unknown("implementation", name, known, "See: dpbench list implementations")
         if name == "all":
             names += known
         elif _is_pattern(name):
@@ -220,14 +226,6 @@ def _implementations(block: Block, known: Sequence[str]) -> list[str]:
         else:
             names.append(name)
     return names
-
-
-def _check_names(block: Block, known: Sequence[str]) -> None:
-    """Raise for a name that is none of ``known``, nor a file, nor a pattern of one."""
-    for name in block.get("implementation", ()):
-        is_file = name.endswith(".py")
-        if name != "all" and not is_file and not any(fnmatchcase(k, name) for k in known):
-            raise unknown("implementation", name, known, "See: dpbench list implementations")
 
 
 def _matches(pattern: Block, implementation: str, workload: Workload) -> bool:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.checkpoint import CheckpointError
 
 from dpbench import refusals
+from dpbench.coverage import NormMethod
 from dpbench.derived import Derived
 from dpbench.errors import NotConclusive
 from dpbench.facts import Facts, added
@@ -36,6 +37,8 @@ class Tape:
         self.sites: dict[Any, Site] = {}
         self.boundary: set[Any] = set()
         """Nodes through which recorded uses read their parameters (attached weights)."""
+        self.norm_methods: dict[str, NormMethod] = {}
+        """How each parameter's norm was found, as far as the backward and the algorithm have come."""
         device = next(iter(parameters.values())).device
         self.anchor = torch.zeros((), device=device, requires_grad=True)
         """What a backward is asked for: its way there passes every tap, and no weight."""
@@ -113,7 +116,7 @@ class Tape:
             self._waiting[root] -= 1
             if not self._waiting[root]:
                 del self._waiting[root]
-                self._visit(SampleGradient(root, self.parameters[root], self._arrived.pop(root)))
+                self._visit(SampleGradient(root, self.parameters[root], self._arrived.pop(root), self.norm_methods))
 
     def reweighted(self, c: Tensor) -> dict[str, Tensor]:
         """A second backward, of ``sum_i c_i l_i``: 2a and 2b by autograd (attached mode)."""

@@ -51,6 +51,7 @@ class TapeStep:
                 )
         self._groups = clip.groups(list(self._parameters))
         self._plans: dict[Any, list[Plan]] = {}
+        self.norm_methods: Mapping[str, str] = {}
         self._seen = Seen()
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
@@ -62,6 +63,7 @@ class TapeStep:
         try:
             clipping = Clipping(self._clip, self._groups, first, B, unit)
             sums = self._algorithm(tape, clipping)
+            self.norm_methods = tape.norm_methods
             assert tape.losses is not None
             return output(self._parameters, sums, clipping.norms, tape.losses.detach())
         finally:

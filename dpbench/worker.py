@@ -19,6 +19,7 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.parity import EXAMPLES, Oracle
 from dpbench.prepared import Prepared
+from dpbench.records import plain
 from dpbench.tensors import marks
 
 Send = Callable[[Message], None]
@@ -70,14 +71,25 @@ def parity(job: Job, send: Send) -> None:
     workload = job.workload if job.native else replace(job.workload, precision="fp32")
     native = workload.precision if job.native else None
     built = Built(workload, EXAMPLES)
+    send({"event": "facts", "facts": built.facts})
     oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), native)
     for name in job.implementations:
         with Reporting(name, send):
             torch.manual_seed(job.workload.seed)
             checked = oracle.check(name)
-            found = {"parity": asdict(checked.parity), "coverage": checked.coverage}
+            found = {"parity": asdict(checked.parity), "coverage": asdict(checked.coverage)}
             send({"event": "result", "implementation": name, **found})
         gc.collect()
+
+
+def verify(job: Job, send: Send) -> None:
+    """Find each implementation's verdict on one conformance check."""
+    from dpbench.conformance.checks import checks
+
+    check = checks(job.workload)[job.check]
+    for name in job.implementations:
+        with Reporting(name, send):
+            send({"event": "result", "implementation": name, "verdict": plain(asdict(check.judge(name)))})
 
 
 def memory(job: Job, send: Send) -> None:
@@ -158,6 +170,7 @@ JOBS: dict[str, Callable[[Job, Send], None]] = {
     "parity": parity,
     "memory": memory,
     "round": timing,
+    "verify": verify,
 }
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dpbench import refusals
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip, Clipping
+from dpbench.coverage import NormMethod
 from dpbench.interface import Losses, Output, Supports, output
 from dpbench.numerics import factors as rounded
 from dpbench.numerics import squared_norms
@@ -29,6 +30,7 @@ class Microbatches:
     def __init__(self, model: nn.Module, losses: Losses, clip: Clip) -> None:
         self._model, self._losses, self._clip, self._parameters = model, losses, clip, trainable(model)
         self._groups = clip.groups(list(self._parameters))
+        self.norm_methods = dict.fromkeys(self._parameters, NormMethod.LOOP)
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """Clip each example's gradient as it comes and add it up."""

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
+from dpbench.coverage import NormMethod
 from dpbench.errors import Refused
 from dpbench.interface import Losses, Output, Supports, output
 from dpbench.losses import check_losses
@@ -46,6 +47,7 @@ class Vmapped:
     def __init__(self, model: nn.Module, losses: Losses, clip: Clip) -> None:
         self._parameters, self._clip = trainable(model), clip
         self._groups = clip.groups(list(self._parameters))
+        self.norm_methods = dict.fromkeys(self._parameters, NormMethod.INSTANTIATED)
         one = OneExample(model, losses)
 
         def loss(parameters: dict[str, Tensor], example: Batch) -> Tensor:

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import store
+from dpbench.coverage import Coverage
 from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload
 
 ENVIRONMENT = {"machine": {"id": "m1", "cpu": "made up"}, "versions": {"torch": "2.9.0"}}
 
 SLOWNESS = {"nonprivate": 1.0, "bk": 1.06, "bk_mixopt": 1.04, "opacus": 1.5, "ghostclip": 1.65, "vmap": 1.9}
 HUNGER = {"nonprivate": 1.0, "bk": 1.05, "bk_mixopt": 1.02, "opacus": 2.6, "ghostclip": 1.1, "vmap": 3.1}
+
+COVERED = Coverage(124_000_000, 124_000_000, {}, {"ghost": 123_000_000, "vector": 1_000_000})
+PARTIAL = Coverage(100, 88, {"cls_token": 4, "pos_embed": 8}, {"ghost": 85, "generic": 3})
 
 
 def workload(model: str = "transformers:gpt2", batch: int = 8, **axes: Any) -> Workload:
@@ -30,6 +34,7 @@ def record(
     tokens: int | None = 128,
     error: float = 1e-15,
     source: str = "abc123",
+    coverage: Coverage | None = COVERED,
 ) -> Record:
     metrics = {
         "step_seconds": Metric("s", tuple(tuple(r) for r in seconds)),
@@ -43,7 +48,7 @@ def record(
         reason=reason,
         metrics=metrics if outcome is Outcome.OK else {},
         parity=Parity(outcome is not Outcome.WRONG, error, 1e-8, "float64"),
-        coverage=1.0,
+        coverage=coverage,
         facts={
             "parameters": 124_000_000,
             "trainable": 124_000_000,

@@ -192,6 +192,11 @@ def per_class(model, batch):
     return losses / torch.bincount(batch["y"], minlength=3)[batch["y"]]
 
 
+def per_class_by_pairs(model, batch):
+    y = batch["y"]
+    return cross_entropy(model(batch["x"]), y) / (y[:, None] == y[None]).sum(1)
+
+
 def over_the_batch(model, batch):
     losses = cross_entropy(model(batch["x"]), batch["y"])
     return losses / len(losses)
@@ -208,7 +213,14 @@ def detached_mean_of_ids(model, batch):
 
 
 @pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
-@pytest.mark.parametrize("losses", [per_class, over_the_batch, detached_mean, detached_mean_of_ids])
+def test_weights_by_class_are_seen_where_the_three_examples_looked_at_are_of_three_classes(name):
+    batch = {"x": torch.randn(5, 6, generator=torch.Generator().manual_seed(0)), "y": torch.tensor([0, 0, 1, 2, 0])}
+    with pytest.raises(Refused, match="examples are mixed"):
+        prepare(name, L(6, 3), per_class_by_pairs, Clip())(batch)
+
+
+@pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
+@pytest.mark.parametrize("losses", [per_class, per_class_by_pairs, over_the_batch, detached_mean, detached_mean_of_ids])
 def test_examples_mixed_through_counts_labels_and_detached_statistics(losses, name):
     torch.manual_seed(0)
     net = nn.Embedding(3, 3) if losses is detached_mean_of_ids else L(6, 3)

@@ -48,7 +48,7 @@ def test_every_implementation_that_is_installed_passes_in_float64(name):
     assert found.parity.passed
     assert found.parity.precision == "float64"
     assert found.parity.error < 1e-13
-    assert found.coverage == 1.0
+    assert found.coverage.share == 1
 
 
 @pytest.mark.parametrize("native", ["fp32", "bf16", "amp-bf16"])
@@ -86,6 +86,8 @@ def test_it_clips_as_it_is_asked_to(style, function):
         ("out.grads['0.weight'] = out.grads['0.weight'] * 1.0001", "0.weight"),
         ("out.norms = out.norms * 1.0001", "norms"),
         ("out.grads['3.bias'][0] = float('nan')", "3.bias"),
+        ("out.grads['0.weight'][0] = float('nan')", "0.weight"),
+        ("out.norms[1] = float('nan')", "norms"),
         ("out.grads['3.bias'] = out.grads['3.bias'][:1]", "3.bias"),
         ("out.norms = None", "norms (it gave none)"),
         ("out.norms = out.norms[:1]", "norms"),
@@ -98,11 +100,58 @@ def test_a_wrong_gradient_is_found_and_named(tmp_path, body, worst):
     assert worst in found.worst
 
 
-def test_a_parameter_without_a_gradient_is_wrong_and_lowers_the_coverage(tmp_path):
-    found = oracle().check(implementation(tmp_path / "frozen.py", "del out.grads['0.weight']"))
+def test_a_gradient_that_was_computed_and_dropped_is_wrong(tmp_path):
+    """The norm is that of all parameters, so what is left is clipped too much."""
+    found = oracle().check(implementation(tmp_path / "dropped.py", "del out.grads['0.weight']"))
     assert not found.parity.passed
-    assert "0.weight" in found.parity.worst
-    assert found.coverage == pytest.approx(1 - 35 / (35 + 7 + 21 + 3))
+    assert (found.coverage.asked, found.coverage.trained) == (35 + 7 + 21 + 3, 7 + 21 + 3)
+    assert found.coverage.frozen == {"0.weight": 35}
+
+
+FREEZE = """model.get_parameter("0.weight").requires_grad_(False)
+        out = per_example(model, losses, batch, clip)
+        model.get_parameter("0.weight").requires_grad_(True)"""
+
+
+def test_a_frozen_parameter_lowers_the_coverage_and_the_others_are_to_be_right(tmp_path):
+    found = oracle().check(implementation(tmp_path / "frozen.py", FREEZE))
+    assert found.parity.passed
+    assert found.coverage.frozen == {"0.weight": 35}
+    found = oracle().check(implementation(tmp_path / "off.py", f"{FREEZE}\n        out.grads['0.bias'] *= 1.01"))
+    assert found.parity.worst == "0.bias"
+    assert not found.parity.passed
+
+
+@pytest.mark.parametrize(
+    ("name", "norms"),
+    [
+        ("bk", {"ghost": 35 + 21, "vector": 7 + 3}),
+        ("opacus", {"instantiated": 35 + 21, "vector": 7 + 3}),
+        ("vmap", {"instantiated": 66}),
+        ("tf_privacy", {"loop": 66}),
+        ("nonprivate", {}),
+    ],
+)
+def test_the_coverage_says_how_norms_were_found(name, norms):
+    assert oracle().check(name).coverage.norms == norms
+
+
+def test_who_does_not_tell_how_norms_are_found_need_not(tmp_path):
+    assert oracle().check(implementation(tmp_path / "quiet.py", "pass")).coverage.norms == {}
+
+
+def test_what_a_third_party_tells_of_its_norms_is_in_the_coverage_or_refused_by_name(tmp_path):
+    def told(methods):
+        path = tmp_path / f"tells{len(list(tmp_path.iterdir()))}.py"
+        return oracle().check(implementation(path, f"self.norm_methods = {methods!r}")).coverage
+
+    assert told({"0.weight": "ghost", "3.weight": "loop"}).norms == {"ghost": 35, "loop": 21}
+    with pytest.raises(DpbenchError, match="unknown norm method of 0.weight 'gost'. Did you mean ghost"):
+        told({"0.weight": "gost"})
+    with pytest.raises(DpbenchError, match="unknown parameter in norm_methods '0.weigth'. Did you mean 0.weight"):
+        told({"0.weigth": "ghost"})
+    with pytest.raises(DpbenchError, match="norm_methods is a list; expected a mapping from names of parameters to"):
+        told(["ghost"])
 
 
 def test_who_says_that_it_is_not_private_is_held_against_the_plain_sum(tmp_path):

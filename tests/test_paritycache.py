@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import pytest
 
+from dpbench.coverage import Coverage
 from dpbench.paritycache import ParityCache
-from dpbench.records import Parity
-from tests.records_for_tests import record, workload
+from dpbench.records import Outcome, Parity
+from tests.records_for_tests import COVERED, record, workload
 
-CHECKED = (Parity(True, 1e-15, 1e-8, "float64"), 1.0)
+CHECKED = (Parity(True, 1e-15, 1e-8, "float64"), COVERED)
 W = workload(batch=8, seq_len=64)
 
 
@@ -39,8 +40,10 @@ def test_another_implementation_or_another_source_is_checked_anew():
 
 
 def test_checks_of_an_earlier_run_count():
-    assert ParityCache({"bk": "abc123"}, [record("bk", W)]).get(W, "bk") is not None
+    assert ParityCache({"bk": "abc123"}, [record("bk", W)]).get(W, "bk") == (record().parity, COVERED)
     assert ParityCache({"bk": "abc123"}, [replace(record("bk", W), parity=None)]).get(W, "bk") is None
+    refused = record("bk", W, Outcome.REFUSED, coverage=Coverage(7, 0))
+    assert ParityCache({"bk": "abc123"}, [refused]).get(W, "bk") is None, "its coverage is not the check's"
 
 
 def test_recheck_remembers_nothing():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpbench.coverage import Coverage, NormMethod
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, from_json, to_json
 from tests.records_for_tests import record
@@ -34,7 +35,14 @@ records = st.builds(
         max_size=3,
     ),
     parity=st.none() | st.builds(Parity, st.booleans(), number, number, some_text, some_text),
-    coverage=st.none() | number,
+    coverage=st.none()
+    | st.builds(
+        Coverage,
+        st.integers(0, 10**12),
+        st.integers(0, 10**12),
+        st.dictionaries(some_text, st.integers(0, 10**12), max_size=3),
+        st.dictionaries(st.sampled_from(list(NormMethod)), st.integers(0, 10**12)),
+    ),
     largest=st.none() | st.integers(1, 10**6),
     facts=st.dictionaries(some_text, st.none() | st.integers() | some_text, max_size=3),
     source=some_text,
@@ -62,6 +70,37 @@ def test_an_older_file_without_a_newer_field_is_read():
     assert from_json(json.dumps(value)) == read
     assert (read.cell.workload.checkpointing, read.cell.workload.loss_chunk) == (False, None)
     assert (read.cell.workload.norm, read.cell.workload.logical_batch, read.batch) == (None, None, 8)
+
+
+def of_schema_1(coverage, facts):
+    """As it was written when coverage was a share."""
+    value = {**json.loads(to_json(record())), "schema": 1, "coverage": coverage, "facts": facts}
+    return json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "facts", "expected"),
+    [
+        (1.0, {"trainable": 124}, Coverage(124, 124)),
+        (31 / 66, {"trainable": 66}, Coverage(66, 31)),
+        (1.0, {}, None),
+        (None, {"trainable": 124}, None),
+    ],
+)
+def test_a_record_of_schema_1_is_read_and_written_as_one_of_today(coverage, facts, expected):
+    read = from_json(of_schema_1(coverage, facts))
+    assert read.coverage == expected
+    assert read == replace(record(), coverage=expected, facts=facts)
+    assert from_json(to_json(read)) == read
+
+
+def test_a_coverage_that_is_neither_is_said_by_name():
+    with pytest.raises(DpbenchError, match="record.coverage is {'asked': 3}, expected float"):
+        from_json(of_schema_1({"asked": 3}, {}))
+    with pytest.raises(DpbenchError, match="record.coverage is 1.0, expected Coverage"):
+        from_json(changed(["coverage"], 1.0))
+    with pytest.raises(DpbenchError, match="record.coverage.trained is missing"):
+        from_json(changed(["coverage"], {"asked": 3}))
 
 
 def test_a_record_knows_its_batch_and_the_examples_of_a_step():
@@ -102,7 +141,7 @@ def without(name):
     [
         ("{", "not a record of dpbench"),
         ("[1]", r"record is \[1\], expected Record"),
-        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 1; upgrade"),
+        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 2; upgrade"),
         (changed(["schema"], "1"), "schema is '1'"),
         (without("schema"), "schema is None"),
         (without("cell"), "record.cell is missing"),

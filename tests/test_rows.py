@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from dpbench.coverage import NormMethod
 from dpbench.records import Outcome
 from dpbench.rows import COLUMNS, rows
-from tests.records_for_tests import record, workload
+from tests.records_for_tests import PARTIAL, record, workload
 
 SIX = [[0.1 * (1 + i)] for i in range(6)]
 
@@ -82,3 +83,28 @@ def test_a_flat_row_has_the_documented_columns():
 
 def test_outliers_are_counted():
     assert rows([record(seconds=[[1.0, 1.01, 0.99, 1.0, 5.0]] * 2)])[0].outliers == 2
+
+
+def test_the_coverage_is_in_columns_of_its_own():
+    (row,) = rows([record(coverage=PARTIAL)])
+    flat = row.flat()
+    assert (flat["coverage"], flat["frozen"]) == (0.88, "cls_token, pos_embed")
+    assert {m: flat[m] for m in NormMethod} == {
+        "ghost": 0.85, "instantiated": 0, "vector": 0, "generic": 0.03, "loop": 0
+    }  # fmt: skip
+    untold = rows([record(coverage=None)])[0].flat()
+    assert all(untold[name] is None for name in ("coverage", *NormMethod))
+
+
+def test_who_refused_covers_nothing_and_is_not_partial():
+    (row,) = rows([record(outcome=Outcome.REFUSED, coverage=None)])
+    assert (row.coverage, row.partial) == (0, False)
+
+
+def test_what_trained_a_part_is_marked_and_is_no_baseline():
+    made = by_name([record("nonprivate"), record("bk", coverage=PARTIAL)])
+    assert (made["nonprivate"].partial, made["bk"].partial) == (False, True)
+    assert made["bk"].speed_relative == 1
+    made = by_name([record("nonprivate", coverage=PARTIAL), record("bk")])
+    assert made["bk"].speed_relative is None
+    assert made["nonprivate"].speed_relative is None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dpbench.coverage import Coverage
 from dpbench.job import Job
 from dpbench.outcome import Ending
 from dpbench.paritycache import ParityCache
@@ -15,6 +16,7 @@ from dpbench.runner import Progress, Runner
 W8 = Workload(model="m", batch=8)
 W16 = Workload(model="m", batch=16)
 PASSED = {"passed": True, "error": 1e-15, "tolerance": 1e-8, "precision": "float64", "worst": "norms"}
+COVERED = {"asked": 9, "trained": 9, "frozen": {}, "norms": {"ghost": 8, "vector": 1}}
 
 
 def started(name):
@@ -54,7 +56,7 @@ class FakeLauncher:
 
     def start(self, job):
         self.jobs.append(job)
-        messages = [{"event": "facts", "facts": {"parameters": 7}}]
+        messages = [{"event": "facts", "facts": {"parameters": 7, "trainable": 9}}]
         for name in job.implementations:
             messages.append(started(name))
             trouble = self._trouble.get((job.kind, name, job.native), self._trouble.get((job.kind, name)))
@@ -76,7 +78,7 @@ class FakeLauncher:
         if job.kind == "fit":
             return {"batch": self._fit[name], "need": 7000, "capacity": 5000}
         if job.kind == "parity":
-            return {"parity": {**PASSED, **self._parity.get(name, {})}, "coverage": 1.0}
+            return {"parity": {**PASSED, **self._parity.get(name, {})}, "coverage": COVERED}
         return {"memory": {"peak_live": 5.0}} if job.kind == "memory" else {"seconds": [0.5, 0.25]}
 
     def kinds(self):
@@ -99,8 +101,14 @@ def test_each_workload_is_checked_then_weighed_one_by_one_then_timed_together():
     assert (record.outcome, record.source, record.command) == (Outcome.OK, "abc", "dpbench run")
     assert record.metrics["step_seconds"].samples == ((0.5, 0.25), (0.5, 0.25))
     assert record.metrics["peak_live"].samples == ((5.0,),)
-    assert record.facts == {"parameters": 7}
-    assert record.coverage == 1.0
+    assert record.facts == {"parameters": 7, "trainable": 9}
+    assert record.coverage == Coverage(**COVERED)
+
+
+@pytest.mark.parametrize("kind", ["parity", "memory", "round"])
+def test_who_refused_trained_nothing_of_what_was_asked(kind):
+    records, _ = run(FakeLauncher({(kind, "b"): "refused"}))
+    assert records[Cell("b", W8)].coverage == Coverage(asked=9, trained=0)
 
 
 @pytest.mark.parametrize("kind", ["parity", "memory", "round"])

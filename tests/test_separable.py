@@ -121,16 +121,17 @@ def test_a_random_forward_of_its_own_leaves_the_random_state_alone():
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_what_three_examples_do_not_show_the_whole_batch_does(name):
-    """Two examples that are alike, of which the probe takes one: a label that occurs twice in the batch alone."""
+    """Examples that are alike, of which the probe takes one: a label that occurs three times in the batch alone."""
 
     def balanced(model, batch):
         y = batch["y"]
-        return F.cross_entropy(model(batch["x"]), y, reduction="none") / (y[:, None] == y[None]).sum(1)
+        common = (y[:, None] == y[None]).sum(1).clamp(min=2)
+        return F.cross_entropy(model(batch["x"]), y, reduction="none") / common
 
-    batch = batch_of(5, 6) | {"y": torch.tensor([0, 1, 2, 3, 0])}
-    batch["x"][4] = batch["x"][0]
+    batch = batch_of(6, 6) | {"y": torch.tensor([0, 1, 2, 3, 0, 0])}
+    batch["x"][4:] = batch["x"][0]
     torch.manual_seed(0)
-    assert refusals(name, nn.Sequential(L(6, 5), nn.Tanh(), L(5, 4)), balanced, [batch], "in the batch of 5") == 1
+    assert refusals(name, nn.Sequential(L(6, 5), nn.Tanh(), L(5, 4)), balanced, [batch], "in the batch of 6") == 1
 
 
 def test_a_gradient_that_is_not_finite_is_named_as_that():

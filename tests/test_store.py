@@ -141,7 +141,7 @@ def test_figures_that_may_not_be_compared_do_not_go_into_one_file(tmp_path, chan
         ('{"a": 1}\n', "line 1: not a results file"),
         (
             '{"dpbench": 9, "kind": "header"}\n',
-            "line 1: written by a newer dpbench, schema 9; this reads up to 1",
+            "line 1: written by a newer dpbench, schema 9; this reads up to 2",
         ),
         ('{"dpbench": 1, "kind": "header"}\n', "line 1: header.command is missing"),
         (b"\x80\x81\n".decode("latin1"), "not a results file"),
@@ -166,8 +166,8 @@ def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
     path = begun(tmp_path)
-    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 2}) + "\n")
-    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 2"):
+    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 3}) + "\n")
+    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 3"):
         store.read(path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpbench import store
+from dpbench.coverage import Coverage
 from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.records import Cell, Outcome, Record, from_json
@@ -91,7 +92,7 @@ def test_what_went_well_is_complete(everything):
     record = records["bk"]
     assert record.parity.passed
     assert record.parity.precision == "float64"
-    assert record.coverage == 1.0
+    assert record.coverage == Coverage(144, 144, {}, {"ghost": 2 * 8 * 8, "vector": 2 * 8})
     assert {"step_seconds", "peak_live", "peak_process", "resident"} <= set(record.metrics)
     assert record.facts["parameters"] > 0
     assert record.source
@@ -189,7 +190,7 @@ def test_records_are_json_that_can_be_read_back(everything):
     started, _ = everything
     for line in started.path.read_text().splitlines()[1:]:
         assert from_json(line).cell in set(started.cells)
-        assert json.loads(line)["schema"] == 1
+        assert json.loads(line)["schema"] == 2
 
 
 def test_cells_have_the_baseline_first():

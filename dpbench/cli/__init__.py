@@ -16,6 +16,7 @@ from dpbench.cli.predict import predict
 from dpbench.cli.run import run
 from dpbench.cli.show import show
 from dpbench.cli.table import table
+from dpbench.cli.verify import verify
 from dpbench.errors import DpbenchError
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
+app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
 app.command("maxbatch")(maxbatch)

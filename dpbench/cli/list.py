@@ -14,10 +14,10 @@ from dpbench.reporting.columns import aligned
 
 def list_(
     what: Annotated[
-        str | None, typer.Argument(help="implementations, models, suites, devices or cards; default: all.")
+        str | None, typer.Argument(help="implementations, models, suites, cases, devices or cards; default: all.")
     ] = None,
 ) -> None:
-    """List the implementations, models, suites and devices that there are, and the cards that are known."""
+    """List the implementations, models, suites, cases and devices that there are, and the cards that are known."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     for i, kind in enumerate([what] if what else KINDS):
@@ -37,6 +37,12 @@ def _models() -> Mapping[str, str]:
     from dpbench.models import available
 
     return available()
+
+
+def _cases() -> Mapping[str, str]:
+    from dpbench.conformance.checks import kit
+
+    return {check.name: check.reason for check in kit().values()}
 
 
 def _suites() -> Mapping[str, str]:
@@ -75,6 +81,7 @@ KINDS: dict[str, Callable[[], Mapping[str, str]]] = {
     "implementations": _implementations,
     "models": _models,
     "suites": _suites,
+    "cases": _cases,
     "devices": _devices,
     "cards": _cards,
 }

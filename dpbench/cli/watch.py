@@ -11,6 +11,7 @@ from typing import Protocol
 from dpbench.records import MAX, Outcome, Record, Workload, to_json
 from dpbench.reporting import summary
 from dpbench.reporting.numbers import WORDS, significant, size
+from dpbench.reporting.remarks import remarks, said_of
 from dpbench.results import read
 from dpbench.rows import Row, rows
 from dpbench.runner import FIT, Event
@@ -160,7 +161,7 @@ def line_of(row: Row) -> str:
     """One result in one line."""
     text = f"{row.implementation:22}"
     if row.outcome is not Outcome.OK:
-        return f"{text} {WORDS[row.outcome]}: {' '.join(row.reason.split())}"
+        return f"{text} {WORDS[row.outcome]}: {'; '.join(said_of(row))}"
     figures = [
         f"B={row.batch}" if row.batch_is_max else "",
         "" if row.examples_per_s is None else f"{significant(row.examples_per_s):>8} examples/s",
@@ -168,6 +169,7 @@ def line_of(row: Row) -> str:
         "" if row.memory is None else f"{size(row.memory):>8}",
         "" if row.memory_relative is None else f"x{row.memory_relative:.2f}",
         "" if row.parity_error is None else f"error {row.parity_error:.0e}",
+        *remarks(row),
     ]
     return f"{text} {'  '.join(f for f in figures if f)}"
 

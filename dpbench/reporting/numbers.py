@@ -41,6 +41,12 @@ def size(value: float) -> str:
     return f"{value:g} B"
 
 
+def percent(share: float) -> str:
+    """A share to two digits, never rounded to all of it: ``12 %``, ``0.013 %``, ``over 99 %``."""
+    text = significant(100 * share, 2)
+    return "over 99 %" if share < 1 and float(text) >= 100 else f"{100 if share == 1 else text} %"
+
+
 def duration(seconds: float) -> str:
     """A time: ``12.3 ms``, ``4.56 s``, ``1.20 h``."""
     for scale, unit in ((3600.0, "h"), (1.0, "s"), (1e-3, "ms")):

@@ -2,7 +2,8 @@
 
 One small panel for each model and setting, one line for each implementation, looking the same in
 every chart. Where an implementation ran out of memory a cross stands at that size: at zero
-throughput, or at the top of the memory axis.
+throughput, or at the top of the memory axis. A hollow marker says that not all parameters were
+trained there.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ LOGARITHMIC_FROM = 30
 """Largest over smallest figure of a panel above which the axis is logarithmic."""
 STACK = 6
 """Points between crosses that stand above each other."""
+HOLLOW: dict[str, Any] = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.2}
+"""The marker of a figure for which not all parameters were trained."""
 PANEL_HEIGHT = 110
 """Points, roughly: what crosses take away from."""
 
@@ -121,7 +124,8 @@ def draw(panels: Sequence[Panel], size: str, quantity: Quantity) -> Figure:
         figure.suptitle(setting_of(panels), x=0.005, ha="left", fontsize=8, color="#666666")
         figure.supxlabel(SIZES[size], fontsize=9)
         figure.supylabel(quantity.label, fontsize=9)
-        _legend(figure, names, any(died))
+        partial = any(r.partial and getattr(r, quantity.column) is not None for panel in panels for r in panel.rows)
+        _legend(figure, names, any(died), partial)
     return figure
 
 
@@ -151,6 +155,9 @@ def _panel(axes: Axes, panel: Panel, names: Sequence[str], size: str, quantity: 
         xs = [x for x, _ in points]
         ys = [math.nan if y is None else y / quantity.scale for _, y in points]
         axes.plot(xs, ys, **_line(look))
+        hollow = [(x, y) for x, y, row in zip(xs, ys, own, strict=True) if row.partial and not math.isnan(y)]
+        if hollow:
+            axes.plot(*zip(*hollow, strict=True), **_line(look) | HOLLOW | {"markeredgecolor": look.colour})
         for row in own:
             if row.outcome is Outcome.OUT_OF_MEMORY:
                 died.setdefault(getattr(row.workload, size), []).append(name)
@@ -226,10 +233,13 @@ def _line(look: palette.Look) -> dict[str, Any]:
     }
 
 
-def _legend(figure: Figure, names: Sequence[str], with_cross: bool) -> None:
+def _legend(figure: Figure, names: Sequence[str], with_cross: bool, with_hollow: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=name, **_line(palette.look(name))) for name in names]
     if with_cross:
         handles.append(Line2D([], [], linestyle="", marker="x", color="#222222", markersize=5, label="out of memory"))
+    if with_hollow:
+        look = {**HOLLOW, "marker": "o", "markeredgecolor": "#222222", "markersize": 5}
+        handles.append(Line2D([], [], label="not all parameters trained", **look))
     figure.legend(handles=handles, loc="outside right upper", handlelength=2.6, labelspacing=0.6)

@@ -14,6 +14,7 @@ from dpbench import stats
 from dpbench.records import Outcome
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import WORDS, count, ratio, significant, size
+from dpbench.reporting.remarks import said_of
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
     notes = [f"[{number}] {reason}" for reason, number in reasons.items()]
     if any(row.speed_relative is not None or row.memory_relative is not None for row in rows):
         notes.append(f"ratio: to {baseline} on the same workload; error: of the gradient, to the per-example loop")
+    if any(row.partial and row.outcome is Outcome.OK for row in rows):
+        notes.append("where parameters got no gradient, less was computed: a ratio marked so is no plain comparison")
     if any(row.batch_is_max for row in rows):
         notes.append("B=max: each at the largest physical batch that fits, its own; their examples/s are compared")
     fewest = min((r.rounds for r in rows if r.rounds), default=stats.MIN_ROUNDS)
@@ -135,19 +138,18 @@ def _block(group: Sequence[Row], reasons: dict[str, int], baseline: str) -> Bloc
 
 def _line(row: Row, reasons: dict[str, int], baseline: str) -> list[str]:
     error = "-" if row.parity_error is None else f"{row.parity_error:.1e}"
+    marks = [f" [{reasons.setdefault(said, len(reasons) + 1)}]" for said in said_of(row)]
     if row.outcome is not Outcome.OK:
-        word = WORDS[row.outcome]
-        if reason := " ".join(row.reason.split()):
-            word += f" [{reasons.setdefault(reason, len(reasons) + 1)}]"
-        return [row.implementation, error, word, "", "", "", ""]
+        return [row.implementation, error, WORDS[row.outcome] + "".join(marks), "", "", "", ""]
+    less = marks[0] if row.partial else ""
     return [
         row.implementation,
         error,
-        "-" if row.examples_per_s is None else significant(row.examples_per_s),
+        ("-" if row.examples_per_s is None else significant(row.examples_per_s)) + "".join(marks),
         "-" if row.tokens_per_s is None else significant(row.tokens_per_s),
-        _speed_ratio(row, baseline),
+        _speed_ratio(row, baseline) + less,
         "-" if row.memory is None else size(row.memory),
-        "-" if row.memory_relative is None else ratio(row.memory_relative),
+        ("-" if row.memory_relative is None else ratio(row.memory_relative)) + less,
     ]
 
 

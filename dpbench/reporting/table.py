@@ -1,7 +1,8 @@
 """A table of one figure over the axes of a sweep, as text, Markdown, LaTeX or CSV.
 
 What has no figure stands in the table as a word (OOM, refused, wrong, timed out, failed), with its
-reason in a footnote; a cell that was not run is empty.
+reason in a footnote; a cell that was not run is empty. A figure for which not all parameters were
+trained says so beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Outcome, Workload
 from dpbench.reporting import palette
-from dpbench.reporting.numbers import WORDS, ratio, significant
+from dpbench.reporting.numbers import WORDS, percent, ratio, significant
+from dpbench.reporting.remarks import said_of
 from dpbench.results import Results
 from dpbench.rows import Row, rows
 from dpbench.selection import SHORT
@@ -60,6 +62,8 @@ VALUES = {
     "process": Value("process_peak", "peak memory of the process", "GB", "lower", 1e9),
     "error": Value("parity_error", "relative error of the gradient", "", "lower"),
     "coverage": Value("coverage", "parameters trained / asked to be trained", "", "higher"),
+    "ghost": Value("ghost", "share of parameters with ghost norms", "", "higher"),
+    "generic": Value("generic", "share of parameters by the generic rule, which is slow", "", "lower"),
 }
 
 
@@ -212,12 +216,11 @@ def _fill(
         for j, column in enumerate(columns):
             row = found.get((key, column))
             cells.append("" if row is None else _cell(row, what, relative))
-            if row is not None and row.outcome is not Outcome.OK and row.reason:
-                reason = " ".join(row.reason.split())
-                names = footnotes.setdefault(reason, [])
+            if row is not None and (note := "; ".join(said_of(row))):
+                names = footnotes.setdefault(note, [])
                 if row.implementation not in names:
                     names.append(row.implementation)
-                marks[i, j] = list(footnotes).index(reason) + 1
+                marks[i, j] = list(footnotes).index(note) + 1
         lines.append((tuple("-" if k is None else str(k) for k in key), tuple(cells)))
     notes = tuple(f"{', '.join(names)}: {reason}" for reason, names in footnotes.items())
     return tuple(lines), marks, notes
@@ -227,4 +230,10 @@ def _cell(row: Row, what: Value, relative: bool) -> str | float:
     if row.outcome is not Outcome.OK:
         return WORDS[row.outcome]
     value = what.relative(row) if relative and what.relative else getattr(row, what.column)
-    return "-" if value is None else float(value) / (1 if relative else what.scale)
+    if value is None:
+        return "-"
+    number = float(value) / (1 if relative else what.scale)
+    if row.partial and row.coverage is not None and what.column != "coverage":
+        # No number: nobody is to calculate with it as with those of the whole work.
+        return f"{ratio(number) if relative else significant(number)} ({percent(row.coverage)} trained)"
+    return number

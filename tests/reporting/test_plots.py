@@ -4,7 +4,7 @@ from dpbench.records import Outcome
 from dpbench.reporting import palette, plots
 from dpbench.reporting.panels import panels_of
 from dpbench.rows import rows
-from tests.records_for_tests import record, sweep, workload
+from tests.records_for_tests import PARTIAL, record, sweep, workload
 
 THROUGHPUT, MEMORY = plots.QUANTITIES
 
@@ -95,3 +95,12 @@ def test_a_wide_range_is_logarithmic_and_shows_every_point():
     assert axes.get_yscale() == "log"
     assert low < 1e-3
     assert high > 0.1
+
+
+def test_a_figure_without_all_parameters_has_a_hollow_marker_that_the_legend_explains():
+    records = [record("bk", workload(batch=b), **({"coverage": PARTIAL} if b == 8 else {})) for b in (4, 8, 16)]
+    figure = drawn(records)
+    line, hollow = figure.axes[0].lines
+    assert (len(line.get_xdata()), list(hollow.get_xdata())) == (3, [8])
+    assert (line.get_markerfacecolor(), hollow.get_markerfacecolor()) == (palette.look("bk").colour, "white")
+    assert figure.legends[0].get_texts()[-1].get_text() == "not all parameters trained"

@@ -6,7 +6,7 @@ from rich.console import Console
 from dpbench.records import Outcome
 from dpbench.reporting import summary
 from dpbench.rows import rows
-from tests.records_for_tests import record, sweep, workload
+from tests.records_for_tests import PARTIAL, record, sweep, workload
 
 SIX = [[0.5]] * 6
 RECORDS = [
@@ -84,3 +84,21 @@ def test_the_terminal_shows_the_same_words():
 def test_a_workload_of_two_files_is_two_blocks():
     one, other = (rows([record(on=workload())], file=f) for f in "ab")
     assert len(summary.blocks([*one, *other])[0]) == 2
+
+
+def test_a_figure_without_all_parameters_says_so_beside_it_and_its_ratios_are_marked():
+    made = [RECORDS[0], replace(RECORDS[1], coverage=PARTIAL)]
+    text = summary.lines(rows(made))
+    assert text[3].split("  ")[-1] == "1.50 [1]"
+    assert "12.8 [1] [2]" in text[3]
+    assert "0.80 (0.80-0.80) [1]" in text[3]
+    assert text[5:7] == [
+        "[1] 12 % of the parameters got no gradient: cls_token, pos_embed",
+        "[2] 3.0 % of the parameters by the generic rule: slow",
+    ]
+    assert any("a ratio marked so is no plain comparison" in line for line in text)
+
+
+def test_a_wrong_gradient_says_which_parameters_got_none():
+    wrong = record("vmap", outcome=Outcome.WRONG, reason="cls_token differs", coverage=PARTIAL)
+    assert "wrong [1] [2]" in summary.lines(rows([wrong]))[2]

@@ -5,8 +5,10 @@ import pytest
 from dpbench import results
 from dpbench.errors import DpbenchError
 from dpbench.records import Outcome
+from dpbench.reporting.remarks import remarks
 from dpbench.reporting.table import VALUES, build
-from tests.records_for_tests import record, sweep, workload, write
+from dpbench.rows import rows
+from tests.records_for_tests import PARTIAL, record, sweep, workload, write
 
 SMALL = [
     record("bk", workload(batch=8), seconds=[[1.0]], memory=4e9),
@@ -68,6 +70,9 @@ def test_reasons_are_footnotes_once_each(small):
         ("memory", None, 4.0, "peak memory above parameters and batch, GB (lower is better)"),
         ("process", None, 5.0, "peak memory of the process, GB (lower is better)"),
         ("error", None, 1e-15, "relative error of the gradient (lower is better)"),
+        ("coverage", None, 1.0, "parameters trained / asked to be trained (higher is better)"),
+        ("ghost", None, 123 / 124, "share of parameters with ghost norms (higher is better)"),
+        ("generic", None, 0.0, "by the generic rule, which is slow (lower is better)"),
         ("throughput", "nonprivate", 0.5, "throughput, ratio to nonprivate (higher is better)"),
         ("seconds", "nonprivate", 2.0, "time per step, ratio to nonprivate (lower is better)"),
         ("memory", "nonprivate", 2.0, "parameters and batch, ratio to nonprivate (lower is better)"),
@@ -127,3 +132,12 @@ def test_mistakes_are_named(small, options, message):
 
 def test_every_value_has_a_direction():
     assert {v.better for v in VALUES.values()} == {"higher", "lower"}
+
+
+def test_a_figure_without_all_parameters_is_no_number_and_has_a_footnote(tmp_path):
+    made = [results.read(write(tmp_path, [record("nonprivate"), record("bk", coverage=PARTIAL)]))]
+    notes = (f"bk: {'; '.join(remarks(rows([record(coverage=PARTIAL)])[0]))}",)
+    for relative, expected in ((None, (16.0, "16.0 (88 % trained)")), ("nonprivate", (1.0, "1.00 (88 % trained)"))):
+        table = build(made, relative_to=relative)
+        assert (table.lines[0][1], table.footnotes, table.marks) == (expected, notes, {(0, 1): 1})
+    assert build(made, value="coverage").lines[0][1] == (1.0, 0.88)

@@ -1,0 +1,53 @@
+"""How far a step's outputs lie from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from dpbench.interface import Output
+from dpbench.parity import difference
+
+Far = tuple[float, str]
+"""The largest relative error, and what differed most."""
+
+
+def nearest(got: Sequence[Output], truths: Sequence[Sequence[Output]], epsilon: float) -> Far:
+    """The worst call, each held against the nearest of its right answers."""
+    worst: Far = (0.0, "")
+    for number, (out, answers) in enumerate(zip(got, truths, strict=True)):
+        error, where = min((distance(out, true, epsilon) for true in answers), key=lambda far: far[0])
+        if error > worst[0]:
+            worst = error, f"{where} in call {number + 1}" if len(got) > 1 else where
+    return worst
+
+
+def distance(got: Output, true: Output, epsilon: float) -> Far:
+    """As :func:`dpbench.parity.difference`; where the truth is not finite, something else must not be, either.
+
+    ``p.grad`` has no part in it: :func:`same_gradients` looks at that.
+    """
+    if got.norms is None or true.norms is None:
+        return difference(got, true, epsilon)
+    if got.norms.shape != true.norms.shape:
+        return float("inf"), f"norms (of shape {tuple(got.norms.shape)}, expected {tuple(true.norms.shape)})"
+    finite = true.norms.isfinite()
+    if bool(finite.all()):
+        return difference(got, true, epsilon)
+    if not torch.equal(got.norms.isfinite(), finite):
+        return float("inf"), f"norms ({got.norms.tolist()}, expected {true.norms.tolist()})"
+    if all(bool(g.isfinite().all()) for g in got.grads.values()):
+        return float("inf"), "the clipped sum (it is finite, although the gradient of an example is not)"
+    rest = Output({}, got.norms[finite], got.losses), Output({}, true.norms[finite], true.losses)
+    return difference(*rest, epsilon)
+
+
+def same_gradients(out: Output, parameters: Mapping[str, Tensor]) -> str:
+    """The parameter whose ``p.grad`` is not what the output gives; empty if there is none."""
+    for name, g in out.grads.items():
+        kept = parameters[name].grad
+        if kept is None or not torch.equal(kept.nan_to_num(), g.nan_to_num()):
+            return name
+    return ""

@@ -1,0 +1,86 @@
+"""What an implementation is known to fail, declared in a file beside it: ``bk.py`` has ``bk.toml``.
+
+A section for each ruling, in it the name of a check, or a pattern of names, and the reason::
+
+    [refuses]
+    "autograd/torchscript" = "a parameter inside torch.jit.script is seen by no function mode"
+
+What a file does not name is expected to be right. A verdict that is better than declared is as
+much of a difference as a worse one, so that the file stays true.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dpbench.conformance.verdict import Ruling, Verdict
+from dpbench.errors import DpbenchError, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One entry."""
+
+    pattern: str
+    ruling: Ruling
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """All entries of one implementation; the first that matches a check counts."""
+
+    known: tuple[Known, ...] = ()
+
+    def of(self, check: str) -> Known | None:
+        """The entry for a check; None where it is to be right."""
+        return next((k for k in self.known if fnmatchcase(check, k.pattern)), None)
+
+    def surprise(self, verdict: Verdict) -> str:
+        """How a verdict differs from what is declared; empty if it does not."""
+        known = self.of(verdict.check)
+        ruling = known.ruling if known else Ruling.RIGHT
+        if verdict.ruling is ruling:
+            return ""
+        if known is None:
+            return f"{verdict.ruling}, not declared"
+        return f"{verdict.ruling}, declared as {ruling}"
+
+    def check_names(self, names: Iterable[str], where: str) -> None:
+        """Raise for an entry that matches none of the checks ``names``."""
+        names = list(names)
+        for k in self.known:
+            if not any(fnmatchcase(name, k.pattern) for name in names):
+                raise unknown("check", k.pattern, names, f"Declared in {where}. See: dpbench list cases")
+
+
+def declared(source: Path | None) -> tuple[Expected, Path | None]:
+    """What stands beside the file of an implementation, and where; nothing if there is no such file.
+
+    Raises:
+        DpbenchError: the file cannot be read.
+    """
+    path = None if source is None else source.with_suffix(".toml")
+    if path is None or not path.is_file():
+        return Expected(), None
+    try:
+        return Expected(tuple(_entries(tomllib.loads(path.read_text(encoding="utf-8")), path))), path
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DpbenchError(f"{path} is no TOML: {error}; expected sections [refuses], [wrong], ...") from None
+
+
+def _entries(found: Mapping[str, object], path: Path) -> Iterable[Known]:
+    rulings = [str(ruling) for ruling in Ruling if ruling is not Ruling.RIGHT]
+    for section, entries in found.items():
+        if section not in rulings:
+            raise unknown(f"section of {path}", section, rulings)
+        if not isinstance(entries, dict):
+            raise DpbenchError(f"{path}: {section} is {entries!r}; expected a section of names and reasons")
+        for pattern, reason in entries.items():
+            if not isinstance(reason, str) or not reason:
+                raise DpbenchError(f"{path}: {pattern} in [{section}] is {reason!r}; expected the reason, in words")
+            yield Known(pattern, Ruling(section), reason)

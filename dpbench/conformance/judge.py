@@ -1,0 +1,167 @@
+"""The verdict on one implementation and one case: every call in float64 against the loop over the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import isfinite
+
+import torch
+
+from dpbench.cases import Case
+from dpbench.clipping import Clip
+from dpbench.conformance.comparing import Far, nearest
+from dpbench.conformance.subject import Subject, truths
+from dpbench.conformance.trial import Trial, tried
+from dpbench.conformance.verdict import Native, Ruling, Verdict
+from dpbench.errors import DpbenchError
+from dpbench.interface import Output
+from dpbench.parity import TIMES_LOOP, TOLERANCE
+from dpbench.precision import EPSILONS
+from dpbench.registry import load
+
+BESIDE = ("fp32", "bf16", "amp-bf16")
+"""Precisions whose errors are shown beside the verdict."""
+_EXACT = torch.finfo(torch.float64).eps
+_NO_CLIPPING = 1e30
+
+
+def judge(case: Case, name: str) -> Verdict:
+    """What becomes of implementation ``name`` on a case of the kit."""
+    subject = Subject(case.build)
+    if case.refused:
+        return _refused(ruled(name, case.name, lambda: _refusal(case, name, subject)))
+    return judged(subject, case.name, name)
+
+
+def judged(subject: Subject, check: str, name: str) -> Verdict:
+    """The calls of a problem, in float64 and then in other precisions.
+
+    A problem that autocasts is judged as it is, and allowed ten times the error of the loop itself.
+    """
+    problem = subject.problem()
+    clip = clip_for(subject, name)
+    answers = truths(subject.exact(), clip)
+    by_hand = problem.norms
+    if by_hand is not None:
+        _agree(answers[0][0], by_hand, check)
+    epsilon, precision = (EPSILONS["amp-bf16"], "autocast") if problem.native else (_EXACT, "float64")
+    tolerance = TOLERANCE
+    if problem.native:
+        own = [answer[0] for answer in truths(subject.problem(), clip)]
+        tolerance = TIMES_LOOP * max(nearest(own, answers, epsilon)[0], epsilon)
+
+    def verdict() -> Verdict:
+        trial = tried(name, subject.problem() if problem.native else subject.exact(), clip)
+        return _verdict(name, check, subject, trial, answers, clip, (tolerance, epsilon, precision))
+
+    found = ruled(name, check, verdict)
+    if found.ruling in (Ruling.RIGHT, Ruling.FREEZES) and not (problem.native or problem.random):
+        found.native.update({p: beside(name, subject, p, clip, found.frozen) for p in BESIDE})
+    return found
+
+
+def ruled(name: str, check: str, verdict: Callable[[], Verdict]) -> Verdict:
+    """A verdict, or what its implementation raised on the way."""
+    try:
+        return verdict()
+    except DpbenchError as refusal:
+        text = " ".join(str(refusal).split())
+        return Verdict(implementation=name, check=check, ruling=Ruling.REFUSES, message=text)
+    except Exception as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return Verdict(implementation=name, check=check, ruling=Ruling.CRASHES, message=text)
+
+
+def clip_for(subject: Subject, name: str) -> Clip:
+    """R of the problem, with the stability constant that the implementation says it has."""
+    return subject.clip(getattr(load(name), "STABILITY", 0.0))
+
+
+def _refused(verdict: Verdict) -> Verdict:
+    """Where there is no right answer, a refusal is."""
+    if verdict.ruling is not Ruling.REFUSES:
+        return verdict
+    return replace(verdict, ruling=Ruling.RIGHT, message=f"refuses: {verdict.message}")
+
+
+def _refusal(case: Case, name: str, subject: Subject) -> Verdict:
+    """Where a gradient is given all the same, it has to be that of each example on its own, whoever is beside it."""
+    clip = clip_for(subject, name)
+    outputs = tried(name, subject.exact(), clip).outputs
+    try:
+        alone = nearest(outputs, truths(subject.exact(), clip), _EXACT)
+    except Exception:
+        alone = float("inf"), ""
+    if outputs[0].norms is not None and alone[0] <= TOLERANCE:
+        message = "takes each example on its own, so that none is mixed with another"
+        return Verdict(implementation=name, check=case.name, ruling=Ruling.RIGHT, error=alone[0], message=message)
+    message = f"it gives a gradient where no example has one of its own: {case.refused}"
+    return Verdict(implementation=name, check=case.name, ruling=Ruling.WRONG, message=message)
+
+
+def _verdict(
+    name: str,
+    check: str,
+    subject: Subject,
+    trial: Trial,
+    answers: Sequence[Sequence[Output]],
+    clip: Clip,
+    scale: tuple[float, float, str],
+) -> Verdict:
+    tolerance, epsilon, precision = scale
+    frozen = trial.frozen
+    error, worst = _error(name, subject, trial, answers, clip, epsilon)
+    right = isfinite(error) and error <= tolerance and not trial.astray
+    if trial.astray and error <= tolerance:
+        error, worst = float("inf"), f"{trial.astray}.grad (it is not what the output says)"
+    return Verdict(
+        implementation=name,
+        check=check,
+        ruling=Ruling.WRONG if not right else Ruling.FREEZES if frozen else Ruling.RIGHT,
+        error=error,
+        worst=worst,
+        frozen=frozen,
+        asked=len(trial.asked),
+        tolerance=tolerance,
+        precision=precision,
+    )
+
+
+def _error(
+    name: str, subject: Subject, trial: Trial, answers: Sequence[Sequence[Output]], clip: Clip, epsilon: float
+) -> Far:
+    """Against the loop over what was trained; of who clips nothing, against the plain sum."""
+    if all(out.norms is None for out in trial.outputs):
+        if load(name).PRIVATE:
+            return float("inf"), "norms (it gave none)"
+        answers = truths(subject.exact(), Clip(_NO_CLIPPING), trial.frozen)
+    elif trial.frozen:
+        answers = truths(subject.exact(), clip, trial.frozen)
+    return nearest(trial.outputs, answers, epsilon)
+
+
+def beside(name: str, subject: Subject, precision: str, clip: Clip, frozen: Sequence[str] = ()) -> Native:
+    """The errors of an implementation and of the loop in ``precision``, both from the exact gradient there."""
+    answers = truths(subject.exact(rounded=precision), clip, frozen)
+    epsilon = EPSILONS[precision]
+    try:
+        own = [answer[0] for answer in truths(subject.native(precision), clip, frozen)]
+        loop = nearest(own, answers, epsilon)[0]
+    except Exception as error:
+        return Native(None, float("nan"), f"the loop raises {type(error).__name__}: {error}".splitlines()[0])
+    try:
+        outputs = tried(name, subject.native(precision), clip).outputs
+    except Exception as error:
+        return Native(None, loop, " ".join(f"{type(error).__name__}: {error}".split()))
+    if outputs[0].norms is None:
+        answers = truths(subject.exact(rounded=precision), Clip(_NO_CLIPPING), frozen)
+    return Native(nearest(outputs, answers, epsilon)[0], loop)
+
+
+def _agree(loop: Output, by_hand: Sequence[float], check: str) -> None:
+    """Raise if the oracle itself is wrong."""
+    assert loop.norms is not None
+    expected = torch.tensor(by_hand, dtype=loop.norms.dtype)
+    if loop.norms.shape != expected.shape or not torch.allclose(loop.norms, expected, rtol=1e-12, atol=0):
+        raise AssertionError(f"{check}: the loop gives norms {loop.norms.tolist()}, by hand they are {by_hand}")

@@ -1,0 +1,158 @@
+"""What every DP gradient has to satisfy, whatever the model: properties that need no other implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor
+
+from dpbench.batch import Batch, head, size, take
+from dpbench.cases import Problem
+from dpbench.clipping import Clip
+from dpbench.conformance.comparing import Far
+from dpbench.conformance.judge import clip_for, ruled
+from dpbench.conformance.subject import Subject
+from dpbench.conformance.trial import kept, once, prepared
+from dpbench.conformance.verdict import Ruling, Verdict
+from dpbench.errors import Refused
+from dpbench.interface import Output
+from dpbench.parameters import trainable
+from dpbench.parity import TOLERANCE, difference
+from dpbench.registry import load
+
+EPSILON = torch.finfo(torch.float64).eps
+_NO_CLIPPING = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How far a property is from holding, and the number that it is about."""
+
+    far: Far
+    figure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One of them; ``measure(name, problem, clip)`` on a problem in float64, whose first call has the batch."""
+
+    name: str
+    reason: str
+    source: str
+    measure: Callable[[str, Problem, Clip], Measured]
+
+    def judge(self, subjects: dict[str, Subject], name: str) -> Verdict:
+        """The worst over some problems."""
+        return ruled(name, self.name, lambda: self._verdict(subjects, name))
+
+    def _verdict(self, subjects: dict[str, Subject], name: str) -> Verdict:
+        worst, where = Measured((0.0, "")), ""
+        figures = []
+        for label, subject in subjects.items():
+            found = self.measure(name, subject.exact(), clip_for(subject, name))
+            figures.append(found.figure)
+            if not found.far[0] <= worst.far[0] < float("inf"):
+                worst, where = found, label
+        error, what = worst.far
+        return Verdict(
+            implementation=name,
+            check=self.name,
+            ruling=Ruling.RIGHT if error <= TOLERANCE else Ruling.WRONG,
+            error=error,
+            worst=f"{what} in {where}" if where and len(subjects) > 1 else what,
+            figure=max(figures, default=""),
+            tolerance=TOLERANCE,
+        )
+
+
+def sensitivity(name: str, problem: Problem, clip: Clip) -> Measured:
+    """max_i ||G(batch) - G(batch without i)|| <= R, flat and, where factors are per group, per layer."""
+    batch = problem.calls[0].batch
+    styles = [clip]
+    if load(name).SUPPORTS.groups:
+        styles.append(Clip(clip.max_norm, style="per-layer", stability=clip.stability))
+    moves = {str(style.style): _largest_move(name, problem, style, batch) for style in styles}
+    style, largest = max(moves.items(), key=lambda item: item[1])
+    figure = ", ".join(f"{style} {move:.3f} R" for style, move in moves.items())
+    return Measured((max(0.0, largest - 1), f"an example moves the sum by {largest:.4g} R ({style})"), figure)
+
+
+def _largest_move(name: str, problem: Problem, clip: Clip, batch: Batch) -> float:
+    with prepared(name, problem, clip) as step:
+        whole = kept(step(batch)).grads
+        moves = [_norm(whole, step(without(batch, i)).grads) / clip.sensitivity for i in range(size(batch))]
+    return max(moves)
+
+
+def independence(name: str, problem: Problem, clip: Clip) -> Measured:
+    """The norm of an example's gradient is the same whoever else is in the batch."""
+    batch = problem.calls[0].batch
+    with prepared(name, problem, clip) as step:
+        norms = _norms(step(batch))
+        others = [_norms(step(without(batch, i))) for i in range(size(batch))]
+    expected = [torch.cat([norms[:i], norms[i + 1 :]]) for i in range(size(batch))]
+    moved = max(float(((a - b).abs() / b.clamp(min=1e-300)).max()) for a, b in zip(others, expected, strict=True))
+    return Measured((moved, "norms"))
+
+
+def permutation(name: str, problem: Problem, clip: Clip) -> Measured:
+    """The order of the examples changes neither their norms nor the sum."""
+    batch = problem.calls[0].batch
+    order = torch.arange(size(batch)).flip(0)
+    with prepared(name, problem, clip) as step:
+        first = kept(step(batch))
+        second = kept(step(take(batch, order)))
+    norms = None if first.norms is None else first.norms[order]
+    return Measured(difference(second, Output(first.grads, norms, first.losses), EPSILON))
+
+
+def accumulation(name: str, problem: Problem, clip: Clip) -> Measured:
+    """Two physical batches, added up, give what one batch gives."""
+    batch = problem.calls[0].batch
+    half = size(batch) // 2
+    rest = take(batch, torch.arange(half, size(batch)))
+    with prepared(name, problem, clip) as step:
+        whole = kept(step(batch))
+        parts = kept(step(head(batch, half))) + kept(step(rest))
+    return Measured(difference(parts, whole, EPSILON))
+
+
+def unclipped(name: str, problem: Problem, clip: Clip) -> Measured:
+    """As R grows the sum becomes the non-private gradient, one ordinary backward of the summed losses."""
+    batch = problem.calls[0].batch
+    parameters = trainable(problem.model)
+    out = once(name, problem, Clip(_NO_CLIPPING, stability=clip.stability), batch)
+    losses = problem.losses(problem.model, batch).sum()
+    grads = torch.autograd.grad(losses, list(parameters.values()), allow_unused=True)
+    true = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(parameters.items(), grads, strict=True)}
+    return Measured(difference(out, Output(true, out.norms, out.losses), EPSILON))
+
+
+def without(batch: Batch, i: int) -> Batch:
+    """All examples but one."""
+    return take(batch, torch.tensor([j for j in range(size(batch)) if j != i]))
+
+
+def _norm(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
+    return sqrt(sum(float((a[name] - b[name]).pow(2).sum()) for name in a))
+
+
+def _norms(out: Output) -> Tensor:
+    if out.norms is None:
+        raise Refused("it gives no norms, so there is nothing to see in them. Implementations that clip give theirs.")
+    return kept(out).norms  # type: ignore[return-value]
+
+
+PROPERTIES = [
+    Property(f"property/{function.__name__}", (function.__doc__ or "").strip(), source, function)
+    for function, source in (
+        (sensitivity, "Abadi et al. 2016, 1607.00133; Dwork and Roth 2014, definition 3.1"),
+        (independence, "Bu et al. 2023, 2210.00038, section 2: g_i depends on example i alone"),
+        (permutation, "property"),
+        (accumulation, "property"),
+        (unclipped, "property"),
+    )
+]

@@ -1,0 +1,66 @@
+"""One implementation on one problem: what it gives at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dpbench.batch import Batch
+from dpbench.cases import Problem
+from dpbench.clipping import Clip
+from dpbench.conformance.comparing import same_gradients
+from dpbench.conformance.subject import seeded
+from dpbench.interface import Output, Step
+from dpbench.parameters import trainable
+from dpbench.preparation import prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came out; ``asked`` are the parameters that were asked to be trained."""
+
+    outputs: list[Output]
+    asked: tuple[str, ...]
+    astray: str = ""
+    """A parameter whose ``p.grad`` is not what the output says."""
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """Parameters that got no gradient in some call."""
+        return tuple(name for name in self.asked if any(name not in out.grads for out in self.outputs))
+
+
+def tried(name: str, problem: Problem, clip: Clip) -> Trial:
+    """Prepare ``name`` once, and make the calls one after the other."""
+    parameters = trainable(problem.model)
+    outputs, astray = [], ""
+    with prepared(name, problem, clip) as step:
+        for call in problem.calls:
+            with seeded():
+                out = step(call.batch, unit=call.unit, mask=call.mask)
+            astray = astray or same_gradients(out, parameters)
+            outputs.append(kept(out))
+    return Trial(outputs, tuple(parameters), astray)
+
+
+@contextmanager
+def prepared(name: str, problem: Problem, clip: Clip) -> Iterator[Step]:
+    """A step that is closed in the end."""
+    step = prepare(name, problem.model, problem.losses, clip)
+    try:
+        yield step
+    finally:
+        step.close()
+
+
+def once(name: str, problem: Problem, clip: Clip, batch: Batch) -> Output:
+    """What one step gives."""
+    with prepared(name, problem, clip) as step:
+        return kept(step(batch))
+
+
+def kept(out: Output) -> Output:
+    """A copy that no later step can change."""
+    norms = None if out.norms is None else out.norms.detach().clone()
+    return Output({name: g.detach().clone() for name, g in out.grads.items()}, norms, out.losses.detach(), out.clip)

@@ -1,0 +1,85 @@
+"""Every check on every implementation, each pair in a process of its own, as many at once as there are cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from dpbench.child import Launcher
+from dpbench.conformance.verdict import Ruling, Verdict, from_plain
+from dpbench.forkserver import ForkServer
+from dpbench.job import Job
+from dpbench.records import Outcome, Workload
+from dpbench.supervise import Ended, Finding, Patience, supervise
+
+TIMEOUT = 120.0
+"""Seconds after which a check is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One check on one implementation."""
+
+    implementation: str
+    check: str
+
+
+def cores() -> int:
+    """CPUs that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def verify(
+    pairs: Sequence[Pair],
+    workload: Workload,
+    *,
+    processes: int | None = None,
+    timeout_s: float = TIMEOUT,
+    server: Callable[[], ForkServer] = ForkServer,
+) -> Iterator[Verdict]:
+    """The verdicts, as they come; ``workload`` is the user's model, or stands for the kit."""
+    count = min(processes or cores(), len(pairs))
+    idle: SimpleQueue[ForkServer] = SimpleQueue()
+
+    def one(pair: Pair) -> Verdict:
+        launcher = idle.get()
+        try:
+            return found(pair, workload, launcher, timeout_s)
+        finally:
+            idle.put(launcher)
+
+    with ExitStack() as stack:
+        for _ in range(count):
+            idle.put(stack.enter_context(server()))
+        pool = stack.enter_context(closing_pool(count))
+        for done in as_completed([pool.submit(one, pair) for pair in pairs]):
+            yield done.result()
+
+
+class closing_pool(ThreadPoolExecutor):  # noqa: N801
+    """Threads that, left early, do not begin what still waits."""
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown(wait=True, cancel_futures=True)
+
+
+def found(pair: Pair, workload: Workload, launcher: Launcher, timeout_s: float = TIMEOUT) -> Verdict:
+    """One verdict; a process that dies, or takes too long, is one as well."""
+    job = Job(kind="verify", workload=workload, implementations=(pair.implementation,), check=pair.check)
+    verdict = _ended(pair, Outcome.FAILED, "its process ended without a verdict")
+    for event in supervise(launcher, job, Patience(timeout_s)):
+        if isinstance(event, Finding):
+            verdict = from_plain(event.values["verdict"])
+        elif isinstance(event, Ended):
+            verdict = _ended(pair, event.outcome, event.reason)
+    return verdict
+
+
+def _ended(pair: Pair, outcome: Outcome, reason: str) -> Verdict:
+    ruling = Ruling.REFUSES if outcome is Outcome.REFUSED else Ruling.CRASHES
+    message = reason if outcome in (Outcome.REFUSED, Outcome.FAILED) else f"{outcome}: {reason}"
+    return Verdict(implementation=pair.implementation, check=pair.check, ruling=ruling, message=message)
