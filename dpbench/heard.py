@@ -47,7 +47,8 @@ class Grown:
         """Mark the entries that changed with ``example``: it owns them, whether gradients flow yet or not."""
         if self.value is None or other.value is None or self.value.shape != other.value.shape:
             return
-        moved = (self.value != other.value).movedim(self.axis, 0).flatten(1).any(1)
+        differs = self.value != other.value
+        moved = differs.movedim(self.axis, 0).flatten(1).any(1) if differs.ndim > 1 else differs
         self.active.setdefault(example, set()).update(moved.nonzero().flatten().tolist())
 
     def fits(self, outer: int, inner: int) -> bool:

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from dpbench import refusals
+from dpbench import checkpoints, refusals
 from dpbench.derived import Derived, derive, direct
 from dpbench.errors import Refused
 from dpbench.graph import leads_to
@@ -69,6 +69,8 @@ class Listener(TorchFunctionMode):
                 "which mixes examples. Build it without."
             )
         read = operands(args, kwargs, self._known)
+        if read and not torch.is_grad_enabled() and checkpoints.reentrant():
+            raise refusals.reentrant_checkpointing()
         inputs = leaves(func, args, kwargs)
         sizes = {key: tuple(t.shape) for key, t in inputs.items()}
         result = func(*args, **kwargs)

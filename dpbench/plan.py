@@ -66,6 +66,10 @@ class Plan:
     calls: list[PlannedCall]
     tail: frozenset[Any] = frozenset()
     """The trace after the last of them; how often a function is called there may depend on the batch size."""
+    alone: Mapping[int, float] = field(default_factory=dict)
+    """Losses that examples of its first batch have alone, by their numbers; none where the forward draws."""
+    tolerance: float = 0.0
+    """How far a loss may be off by rounding."""
     proven: set[int] = field(default_factory=set)
     """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
 

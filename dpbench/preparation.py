@@ -53,11 +53,11 @@ class _Guarded:
     ) -> None:
         self._name, self._model, self._parameters = name, model, parameters
         self._clip, self._supports = clip, supports
+        named = {f"{path} (a {type(module).__name__})": module for path, module in model.named_modules()}
         self._batch_norms = {
-            f"{path} (a {type(module).__name__})": module
-            for path, module in model.named_modules()
-            if isinstance(module, nn.modules.batchnorm._BatchNorm)
+            which: module for which, module in named.items() if isinstance(module, nn.modules.batchnorm._BatchNorm)
         }
+        self._writing = {which: module for which, module in named.items() if isinstance(module, _WRITING)}
         self._check_model()
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
@@ -77,6 +77,9 @@ class _Guarded:
         for which, module in self._batch_norms.items():
             if module.training:
                 raise refusals.batch_norm(which)
+        for which, writing in self._writing.items():
+            if _writes(writing):
+                raise refusals.writing(which)
         if any(p._backward_hooks or not p.requires_grad for p in self._parameters.values()):
             trainable(self._model)
             frozen = [name for name, p in self._parameters.items() if not p.requires_grad]
@@ -102,6 +105,16 @@ class _Guarded:
 
     def close(self) -> None:
         self.step.close()
+
+
+_WRITING = (nn.modules.instancenorm._InstanceNorm, nn.Embedding, nn.EmbeddingBag)
+
+
+def _writes(module: nn.Module) -> bool:
+    """Whether its forward keeps something of the examples in the model."""
+    if isinstance(module, nn.modules.instancenorm._InstanceNorm):
+        return module.training and module.track_running_stats
+    return getattr(module, "max_norm", None) is not None
 
 
 def _check_mask(mask: Tensor, batch: int) -> None:

@@ -25,7 +25,14 @@ from dpbench.interface import Losses
 from dpbench.listener import Listener, Shaped, Shapes
 from dpbench.losses import check_losses
 from dpbench.plan import Plan
-from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
+from dpbench.separable import (
+    gradient,
+    refuse_moving,
+    refuse_non_finite,
+    refuse_non_finite_gradients,
+    refuse_nonlinear,
+    refuse_unlike_alone,
+)
 
 
 def probe(
@@ -73,7 +80,8 @@ def probe(
         if moved is not None:
             refuse_moving(out.detach(), *moved, tolerance)
         with certain() if random else nullcontext():
-            _refuse_inseparable(model, losses, more, weights, tolerance)
+            alone = _refuse_inseparable(model, losses, more, weights, tolerance)
+        plan.tolerance, plan.alone = tolerance, {} if random else dict(zip(examples, alone, strict=False))
     return plan
 
 
@@ -107,23 +115,27 @@ def _others(batch: Batch, examples: Sequence[int]) -> Iterator[tuple[int, Batch]
 
 def _refuse_inseparable(
     model: nn.Module, losses: Losses, batch: Batch, weights: list[Tensor], tolerance: float
-) -> None:
-    """Raise unless every example has the loss and the gradient that it has alone."""
+) -> list[float]:
+    """The losses that the examples have alone; raises unless those are theirs in the batch, and so the gradients."""
     with preserved(model):
         before = random_state(model)
         out = losses(model, batch)
         random = random_state(model) != before
     together = [gradient(out[j], weights) for j in range(MORE)]
+    refuse_non_finite_gradients(together)
     refuse_nonlinear(out, together, weights, tolerance)
+    own: list[float] = []
     if random:
-        return
+        return own
     for j in range(MORE):
         with preserved(model):
             alone = losses(model, _taken(batch, j))
         check_losses(alone, 1)
         refuse_unlike_alone(alone, out, together, j, weights, tolerance)
+        own.append(alone[0].item())
         if j == 0:
             _refuse_twins(model, losses, batch, alone, weights, tolerance)
+    return own
 
 
 def _refuse_twins(

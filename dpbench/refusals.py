@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch.utils.checkpoint import CheckpointError
+
 from dpbench.errors import Refused
 
 
@@ -44,3 +49,35 @@ def reentrant_checkpointing() -> Refused:
         "reentrant gradient checkpointing hides the parameters inside it. "
         "Use torch.utils.checkpoint.checkpoint(..., use_reentrant=False)."
     )
+
+
+def writing(which: str) -> Refused:
+    """Of a layer whose forward keeps something of the examples in the model; ``which`` names it."""
+    return Refused(
+        f"{which} changes the model in its forward as the examples say, which neither clipping nor noise covers. "
+        "Build it with track_running_stats=False, or without max_norm."
+    )
+
+
+def sparse_gradient() -> Refused:
+    """Of a gradient that autograd gives as a sparse tensor."""
+    return Refused("a gradient is sparse: no dense one can be had of a layer with sparse=True. Build it without.")
+
+
+@contextmanager
+def of_plain_backward() -> Iterator[None]:
+    """Give the reasons for which a backward of plain autograd fails as refusals with a remedy."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise other_forward() from error
+    except RuntimeError as error:
+        first = str(error).splitlines()[0]
+        if "inplace operation" in first:
+            raise Refused(
+                f"an activation was overwritten in place between its use and the backward: {first.split(' Hint')[0]} "
+                "Use the out-of-place operation (x = x + y, relu(x)) there; a plain backward fails, too."
+            ) from error
+        if "use_reentrant" in first:
+            raise reentrant_checkpointing() from error
+        raise

@@ -6,12 +6,12 @@ that no second gradient has to be kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
-from torch.utils.checkpoint import CheckpointError
 
 from dpbench import refusals
 from dpbench.errors import DpbenchError, Refused
@@ -31,20 +31,10 @@ def gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Gradient:
     """Differentiate a loss, keeping its graph; raises Refused where a plain backward fails."""
     if not loss.requires_grad:
         return Gradient(0.0, 0.0)
-    try:
+    with refusals.of_plain_backward():
         found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
-    except CheckpointError as error:
-        raise refusals.other_forward() from error
-    except RuntimeError as error:
-        first = str(error).splitlines()[0]
-        if "inplace operation" in first:
-            raise Refused(
-                f"an activation was overwritten in place between its use and the backward: {first.split(' Hint')[0]} "
-                "Use the out-of-place operation (x = x + y, relu(x)) there; a plain backward fails, too."
-            ) from error
-        if "use_reentrant" in first:
-            raise refusals.reentrant_checkpointing() from error
-        raise
+    if any(g is not None and g.layout != torch.strided for g in found):
+        raise refusals.sparse_gradient()
     generator = Generator().manual_seed(0)
     projection, square = 0.0, 0.0
     for g, parameter in zip(found, parameters, strict=True):
@@ -55,7 +45,7 @@ def gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Gradient:
         matrix = g.detach().reshape(rows, -1)
         matrix = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
         projection += float(left.to(matrix) @ (matrix @ right.to(matrix)))
-        square += float(torch.linalg.vector_norm(matrix)) ** 2
+        square += float(torch.linalg.vector_norm(matrix, dtype=torch.float64)) ** 2
     return Gradient(projection, square**0.5)
 
 
@@ -66,6 +56,15 @@ def refuse_non_finite(losses: Tensor) -> None:
         raise DpbenchError(
             f"the loss of example {bad[0]} is {losses[bad[0]].item():g}, so nothing can be established from it. "
             "Begin with a batch whose losses are finite: mend the input, or widen the precision."
+        )
+
+
+def refuse_non_finite_gradients(together: Sequence[Gradient]) -> None:
+    """Raise if a gradient is infinite or no number, though the losses are finite."""
+    if not all(isfinite(g.size) for g in together):
+        raise DpbenchError(
+            "the gradient of an example is not finite though its loss is, so nothing can be established from it. "
+            "Begin with a batch whose gradients are finite: mend the input, or widen the precision."
         )
 
 
@@ -111,6 +110,20 @@ def refuse_unlike_alone(
             f"examples are mixed: the gradient of example {j} is another in the batch than alone, though its loss is "
             "the same. Remove what mixes them in the backward (scale_grad_by_freq, hooks, custom backwards)."
         )
+
+
+def refuse_unlike_in_batch(losses: Tensor, alone: Mapping[int, float], tolerance: float) -> None:
+    """Raise if one of the examples that were computed ``alone`` has another loss among those of its whole batch.
+
+    What three examples do not show, as labels that occur once among them and twice in the batch.
+    """
+    for i, expected in alone.items():
+        loss = losses[i].item()
+        if _differ(loss, expected, abs(expected) + 1, tolerance):
+            raise Refused(
+                f"examples are mixed: the loss of example {i} is {expected:.6g} alone and {loss:.6g} in the batch of "
+                f"{len(losses)}. Compute every example's loss from that example alone."
+            )
 
 
 def _scale(losses: Tensor, gradients: Sequence[Gradient], tolerance: float) -> float:

@@ -20,6 +20,7 @@ from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
 from dpbench.probe import is_fake, probe
 from dpbench.recorder import Recorder
+from dpbench.separable import refuse_unlike_in_batch
 from dpbench.tape import Tape
 from dpbench.units import Units
 
@@ -104,6 +105,9 @@ class TapeStep:
                 losses = self._losses(self._model, batch)
             check_losses(losses, B)
             recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
+            if plan.alone:
+                refuse_unlike_in_batch(losses.detach(), plan.alone, plan.tolerance)
+                plan.alone = {}
         except StructureChanged:
             tape.close()
             if state is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from dpbench import refusals
 from dpbench.batch import Batch, example, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.coverage import NormMethod
@@ -63,7 +64,10 @@ class Microbatches:
             loss = self._losses(self._model, example(batch, i))
             losses[i] = loss.detach()
             loss = loss if mask is None else torch.where(mask[i], loss, 0 * loss)
-            found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
+            with refusals.of_plain_backward():
+                found = torch.autograd.grad(loss.sum(), list(self._parameters.values()), allow_unused=True)
+            if any(value is not None and value.layout != torch.strided for value in found):
+                raise refusals.sparse_gradient()
             for name, value in zip(self._parameters, found, strict=True):
                 if value is not None:
                     g[name] = g[name] + value if name in g else value

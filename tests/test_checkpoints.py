@@ -3,10 +3,12 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from dpbench.checkpoints import Lasting, checkpointed, contexts, inside
+from dpbench.checkpoints import Lasting, checkpointed, contexts, inside, reentrant
 from dpbench.double import StayDouble
 from dpbench.dropout import NoDropout
 from dpbench.recorder import Recorder
+from tests.promise import IMPLEMENTATIONS, batch_of, refusals, squares
+from tests.zoo import L, Net
 
 
 def test_modes_that_change_what_is_computed_hold_in_every_recomputation():
@@ -56,4 +58,19 @@ def test_a_forward_knows_whether_it_will_be_computed_again(options):
     forward(x)
     with torch.autograd.graph.save_on_cpu():
         forward(x)
+    assert seen == [True, False, False]
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_a_reentrant_checkpoint_on_an_input_without_gradient_freezes_nothing_silently(name):
+    net = Net(lambda n, x: n.o(checkpoint(n.l, x, use_reentrant=True)), l=L(4, 4), o=L(4, 3))
+    assert refusals(name, net, squares, [batch_of(5, 4)], "reentrant gradient checkpointing") == 1
+
+
+def test_what_runs_without_gradients_is_in_no_reentrant_checkpoint():
+    seen = []
+    checkpoint(lambda x: seen.append(reentrant()) or x, torch.ones(2), use_reentrant=True)
+    checkpoint(lambda x: seen.append(reentrant()) or x, torch.ones(2), use_reentrant=False)
+    with torch.no_grad():
+        seen.append(reentrant())
     assert seen == [True, False, False]

@@ -342,3 +342,11 @@ def test_random_models_are_compared_with_their_draws_held():
     net = Net(lambda n, x: n.l(x + 0 * torch.randn_like(x)) / len(x) ** 0.5, l=L(4, 3))
     with pytest.raises(Refused, match="examples are mixed"):
         prepare("bk", net, squares)({"x": torch.randn(5, 4)})
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_a_table_looked_up_by_ids_that_were_flattened(name):
+    """The ids are on one axis, and rows of an example beside each other on it."""
+    net = Net(lambda n, x: n.t.index_select(0, x.flatten()).view(len(x), -1), t=torch.randn(9, 4))
+    batch = {"x": torch.randint(9, (5, 3), generator=torch.Generator().manual_seed(0))}
+    assert refusals(name, net, squares, [batch]) == 0

@@ -11,7 +11,7 @@ from dpbench.errors import DpbenchError, Refused
 from dpbench.preparation import prepare
 from dpbench.registry import available
 from tests.promise import batch_of, right, squares
-from tests.zoo import L
+from tests.zoo import L, Net
 
 B = 5
 MASKS = {
@@ -85,3 +85,37 @@ def test_the_parameters_are_those_that_were_prepared(name):
         step({"x": torch.randn(B, 4)})
     net[0].requires_grad_(True)
     step({"x": torch.randn(B, 4)})
+
+
+@pytest.mark.parametrize("name", sorted(available()))
+def test_layers_that_write_what_the_examples_say_into_the_model_are_refused(name):
+    for layer in (nn.Embedding(4, 3, max_norm=1.0), nn.EmbeddingBag(4, 3, max_norm=1.0)):
+        with pytest.raises(Refused, match=r"0 \(a Embedding.*changes the model in its forward"):
+            prepare(name, nn.Sequential(layer), squares)
+    norm = nn.InstanceNorm1d(3, affine=True, track_running_stats=True)
+    with pytest.raises(Refused, match="track_running_stats=False"):
+        prepare(name, nn.Sequential(norm), squares)
+    step = prepare(name, nn.Sequential(norm.eval()), squares)
+    norm.train()
+    with pytest.raises(Refused, match="0 \\(a InstanceNorm1d\\) changes the model"):
+        step(batch_of(5, 3, 4))
+
+
+@pytest.mark.parametrize("name", ["tf_privacy", "bk", "opacus"])
+def test_a_sparse_gradient_is_refused(name):
+    step = prepare(name, nn.Embedding(4, 3, sparse=True), squares)
+    with pytest.raises(Refused, match="a gradient is sparse"):
+        step({"x": torch.tensor([0, 1, 1, 3, 2])})
+
+
+@pytest.mark.parametrize("name", ["tf_privacy", "bk", "opacus"])
+def test_a_backward_that_fails_without_privacy_is_refused_with_the_reason(name):
+    def overwritten(n, x):
+        h = n.a(x).tanh()
+        out = n.b(h)
+        h.add_(1)
+        return out
+
+    step = prepare(name, Net(overwritten, a=L(4, 4), b=L(4, 3)).double(), squares)
+    with pytest.raises(Refused, match="overwritten in place"):
+        step(batch_of(5, 4))

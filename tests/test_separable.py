@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from dpbench.clipping import Clip
-from dpbench.errors import Refused
+from dpbench.errors import DpbenchError, Refused
 from dpbench.preparation import prepare
 from tests.promise import IMPLEMENTATIONS, batch_of, refusals, squares
 from tests.zoo import L, Net
@@ -117,3 +117,25 @@ def test_a_random_forward_of_its_own_leaves_the_random_state_alone():
     torch.manual_seed(0)
     torch.randn(5, 4)
     assert torch.equal(here, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_what_three_examples_do_not_show_the_whole_batch_does(name):
+    """Examples that are alike, of which the probe takes one: a label that occurs three times in the batch alone."""
+
+    def balanced(model, batch):
+        y = batch["y"]
+        common = (y[:, None] == y[None]).sum(1).clamp(min=2)
+        return F.cross_entropy(model(batch["x"]), y, reduction="none") / common
+
+    batch = batch_of(6, 6) | {"y": torch.tensor([0, 1, 2, 3, 0, 0])}
+    batch["x"][4:] = batch["x"][0]
+    torch.manual_seed(0)
+    assert refusals(name, nn.Sequential(L(6, 5), nn.Tanh(), L(5, 4)), balanced, [batch], "in the batch of 6") == 1
+
+
+def test_a_gradient_that_is_not_finite_is_named_as_that():
+    batch = batch_of(5, 4)
+    batch["x"][2, 0] = float("inf")
+    with pytest.raises(DpbenchError, match="the gradient of an example is not finite"):
+        prepare("bk", nn.Sequential(L(4, 3), nn.Tanh()).double(), squares)(batch)

@@ -41,11 +41,11 @@ def in_place_relu_on_images() -> Problem:
 
 @case("property")
 def in_place_residual() -> Problem:
-    """x += f(x), on the output of a layer."""
+    """x += f(x), on the output of a layer, which is a view."""
 
     def forward(m: Any, x: Tensor) -> Tensor:
         x = m.a(x)
-        x += m.b(x).tanh()
+        x += m.b(x.tanh()).tanh()
         logits: Tensor = m.head(x).mean(1)
         return logits
 
@@ -129,7 +129,17 @@ def checkpointed() -> Problem:
 
 @case("property", refused="reentrant checkpointing runs under backward() alone: torch.autograd.grad raises")
 def checkpointed_with_reentry() -> Problem:
-    """Reentrant checkpointing on an input without gradient, which leaves the block without any, with a warning."""
+    """Reentrant checkpointing hides the parameters of its block from a walk over the graph."""
+    model = Net(
+        lambda m, x: m.head(checkpoint(m.block, m.a(x), use_reentrant=True)),
+        a=nn.Linear(6, 6), block=mlp(), head=nn.Linear(3, 3),
+    )  # fmt: skip
+    return classified(model, vectors(5, 6))
+
+
+@case("property", refused="the block is left without gradients, though the losses depend on it: no loop would notice")
+def checkpointed_with_reentry_first() -> Problem:
+    """Reentrant checkpointing on an input without gradient freezes the block, with no more than a warning."""
     model = Net(lambda m, x: m.head(checkpoint(m.block, x, use_reentrant=True)), block=mlp(), head=nn.Linear(3, 3))
     return classified(model, vectors(5, 6))
 
@@ -240,7 +250,9 @@ def hook_on_an_activation() -> Problem:
     return classified(Net(forward, a=nn.Linear(6, 5), head=nn.Linear(5, 3)), vectors(5, 6))
 
 
-@case("property", refused="mixes examples: the gradient of an activation is divided by its norm over the batch")
+@case(
+    "property", refused="a hook divides a gradient by its norm over the batch: a sum's gradient is no sum of gradients"
+)
 def hook_that_normalises() -> Problem:
     """A hook on an activation normalises its gradient over the whole batch."""
 

@@ -127,7 +127,8 @@ def unit_for_each() -> Problem:
 @case("property")
 def units_that_are_absent() -> Problem:
     """Numbers of users that have no example in this batch: their norms are zero."""
-    return called(Call(labelled(vectors(5, 4, 6)), unit=torch.tensor([4, 1, 4, 1, 6])))
+    call = Call(labelled(vectors(5, 4, 6)), unit=torch.tensor([4, 1, 4, 1, 6]))
+    return Problem(sequences(), cross_entropy, (call,), max_norm=1.5)
 
 
 @case("property")

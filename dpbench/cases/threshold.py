@@ -61,7 +61,7 @@ def over_all_parameters() -> Problem:
 @case("property")
 def zero() -> Problem:
     """One gradient is zero: its factor must not make it NaN."""
-    return product((3.0, 4.0), (0.0, 0.0), (0.6, 0.8), max_norm=2.0, norms=(5.0, 0.0, 1.0))
+    return product((3.0, 4.0), (0.0, 0.0), (0.75, 1.0), max_norm=2.0, norms=(5.0, 0.0, 1.25))
 
 
 @case("property")
@@ -79,7 +79,7 @@ def at_the_threshold() -> Problem:
 @case("property")
 def all_below() -> Problem:
     """No example is clipped: the plain sum, and no factor above one."""
-    return product((3.0, 4.0), (0.0, 1.0), (0.6, 0.8), max_norm=100.0, norms=(5.0, 1.0, 1.0))
+    return product((3.0, 4.0), (0.0, 1.0), (0.75, 1.0), max_norm=100.0, norms=(5.0, 1.0, 1.25))
 
 
 @case("property")
@@ -102,20 +102,14 @@ def huge_threshold() -> Problem:
 
 @case("fairscale pull request 263")
 def overflow() -> Problem:
-    """Gradients of 1e20, whose squares float32 does not hold: a norm of infinity takes the example away."""
-    return product((3e20, 4e20), (3.0, 4.0), (0.0, 1.0), max_norm=2.0, native=True)
+    """Gradients of 1e20, whose squares no float32 holds: norms may not be narrower than the model."""
+    return product((3e20, 4e20), (3.0, 4.0), (0.0, 1.0), max_norm=2.0)
 
 
 @case("property")
 def underflow() -> Problem:
     """Gradients of 1e-25, whose squares are zero in float32."""
-    return product((3e-25, 4e-25), (3.0, 4.0), (0.0, 1.0), max_norm=2.0, native=True)
-
-
-@case("property")
-def extremes() -> Problem:
-    """Gradients of 1e25 and 1e-25 in one batch: squares of 1e50 and 1e-50, which float64 holds."""
-    return product((3e25, 4e25), (3.0, 4.0), (3e-25, 4e-25), max_norm=2.0)
+    return product((3e-25, 4e-25), (3.0, 4.0), (0.0, 1.0), max_norm=2.0)
 
 
 @case("Abadi et al. 2016, 1607.00133")
