@@ -25,6 +25,7 @@ from dpbench.interface import Losses
 from dpbench.listener import Listener, Shaped, Shapes
 from dpbench.losses import check_losses
 from dpbench.plan import Plan
+from dpbench.rewriting import rewritten
 from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
 
 
@@ -40,6 +41,7 @@ def probe(
     """
     more = _taken(batch, *examples[:MORE])
     weights = list(parameters.values())
+    plain, losses = losses, rewritten(losses)
     with preserved(model), torch.enable_grad():
         pairs = [_taken(batch, *pair) for pair in combinations(examples[:MORE], FEW)]
         # Once for what a model computes at its first call and keeps.
@@ -73,7 +75,7 @@ def probe(
         if moved is not None:
             refuse_moving(out.detach(), *moved, tolerance)
         with certain() if random else nullcontext():
-            _refuse_inseparable(model, losses, more, weights, tolerance)
+            _refuse_inseparable(model, losses, plain, more, weights, tolerance)
     return plan
 
 
@@ -106,9 +108,9 @@ def _others(batch: Batch, examples: Sequence[int]) -> Iterator[tuple[int, Batch]
 
 
 def _refuse_inseparable(
-    model: nn.Module, losses: Losses, batch: Batch, weights: list[Tensor], tolerance: float
+    model: nn.Module, losses: Losses, plain: Losses, batch: Batch, weights: list[Tensor], tolerance: float
 ) -> None:
-    """Raise unless every example has the loss and the gradient that it has alone."""
+    """Raise unless every example has the loss and the gradient that it has alone, nothing rewritten."""
     with preserved(model):
         before = random_state(model)
         out = losses(model, batch)
@@ -119,7 +121,7 @@ def _refuse_inseparable(
         return
     for j in range(MORE):
         with preserved(model):
-            alone = losses(model, _taken(batch, j))
+            alone = plain(model, _taken(batch, j))
         check_losses(alone, 1)
         refuse_unlike_alone(alone, out, together, j, weights, tolerance)
 

@@ -20,6 +20,7 @@ from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
 from dpbench.probe import is_fake, probe
 from dpbench.recorder import Recorder
+from dpbench.rewriting import rewritten
 from dpbench.tape import Tape
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
@@ -97,7 +98,7 @@ class TapeStep:
         recorder = Recorder(tape, plan, B, attached=self._attached)
         try:
             with torch.enable_grad(), recorder:
-                losses = self._losses(self._model, batch)
+                losses = rewritten(self._losses)(self._model, batch)
             check_losses(losses, B)
             recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
         except StructureChanged:
