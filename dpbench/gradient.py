@@ -10,7 +10,8 @@ from torch import Tensor
 from dpbench.derived import Derived
 from dpbench.facts import Facts, added
 from dpbench.numerics import squared_norms, weighted_sum
-from dpbench.ops.shared import joint_squared_ghost_norm
+from dpbench.ops.matrix import Matrix
+from dpbench.ops.shared import joined, joint_squared_ghost_norm
 from dpbench.ops.use import Use
 
 
@@ -29,6 +30,14 @@ def ghostable(uses: Sequence[tuple[Use, Derived]]) -> bool:
     return first.moves and all(use.ghostable and derived is first for use, derived in uses)
 
 
+def _joined(terms: list[Term]) -> list[Term]:
+    """Matrix uses of one tensor as one, or the terms as they are: a recurrent weight is used at every step."""
+    matrices = [(term.use, term.ds) for term in terms if isinstance(term.use, Matrix)]
+    if len(terms) == 1 or len(matrices) < len(terms) or any(term.derived is not terms[0].derived for term in terms):
+        return terms
+    return [Term(*joined(matrices), terms[0].derived)]
+
+
 class SampleGradient:
     """``g_i`` of one parameter for all examples, not yet formed; what an algorithm makes of it is its choice.
 
@@ -39,7 +48,7 @@ class SampleGradient:
     def __init__(self, name: str, parameter: Tensor, terms: list[Term]) -> None:
         self.name = name
         self._parameter = parameter
-        self._terms = terms
+        self._terms = _joined(terms)
         self.ghostable = ghostable([(term.use, term.derived) for term in terms])
         """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None

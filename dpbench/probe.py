@@ -25,7 +25,7 @@ from dpbench.interface import Losses
 from dpbench.listener import Listener, Shaped, Shapes
 from dpbench.losses import check_losses
 from dpbench.plan import Plan
-from dpbench.rewriting import rewritten
+from dpbench.rewriting import Rewritten, rewritten
 from dpbench.separable import gradient, refuse_moving, refuse_non_finite, refuse_nonlinear, refuse_unlike_alone
 
 
@@ -41,7 +41,8 @@ def probe(
     """
     more = _taken(batch, *examples[:MORE])
     weights = list(parameters.values())
-    plain, losses = losses, rewritten(losses)
+    plain, mode = losses, Rewritten()
+    losses = rewritten(losses, mode)
     with preserved(model), torch.enable_grad():
         pairs = [_taken(batch, *pair) for pair in combinations(examples[:MORE], FEW)]
         # Once for what a model computes at its first call and keeps.
@@ -57,7 +58,7 @@ def probe(
             random = random_state(model) != before
         check_losses(out, MORE)
         if isinstance(out, FakeTensor):
-            return listener.plan()
+            return listener.plan(rewritten=mode.happened)
         refuse_non_finite(out.detach())
         for j in range(MORE):
             listener.example = j
@@ -70,7 +71,7 @@ def probe(
                     moved = losses(model, other).detach(), j
                 listener.compare(again, j)
                 break
-        plan = listener.plan()
+        plan = listener.plan(rewritten=mode.happened)
         tolerance = listener.epsilon**0.5
         if moved is not None:
             refuse_moving(out.detach(), *moved, tolerance)

@@ -19,6 +19,7 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.probe import preserved
 from dpbench.records import Outcome
+from dpbench.rewriting import rewritten
 
 TITLE = "torch.func vmap(grad)"
 MODULES = "1 2a 4 5"
@@ -46,6 +47,9 @@ class Vmapped:
     def __init__(self, model: nn.Module, losses: Losses, clip: Clip) -> None:
         self._parameters, self._clip = trainable(model), clip
         self._groups = clip.groups(list(self._parameters))
+        if any(isinstance(module, nn.RNNBase | nn.RNNCellBase) for module in model.modules()):
+            # Fused ones write in place into their first state, which vmap refuses.
+            losses = rewritten(losses)
         one = OneExample(model, losses)
 
         def loss(parameters: dict[str, Tensor], example: Batch) -> Tensor:

@@ -40,8 +40,6 @@ def _is_trained(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
 
 
-_MULTIPLYING = dict.fromkeys((torch.matmul, Tensor.matmul, Tensor.__matmul__), Rewriting(contraction.matmul))
-
 REWRITTEN: dict[Callable[..., Any], Rewriting] = {
     torch.lstm: Rewriting(recurrent.lstm, ("input", "hx")),
     torch.gru: Rewriting(recurrent.gru, ("input", "hx")),
@@ -55,12 +53,19 @@ REWRITTEN: dict[Callable[..., Any], Rewriting] = {
     F.embedding_bag: Rewriting(bags.embedding_bag, ("input",)),
     torch.einsum: Rewriting(contraction.einsum),
     torch.tensordot: Rewriting(contraction.tensordot),
-    **_MULTIPLYING,
+    torch.matmul: Rewriting(contraction.matmul),
+    Tensor.matmul: Rewriting(contraction.matmul),
+    Tensor.__matmul__: Rewriting(contraction.matmul),
 }
 
 
 class Rewritten(Lasting):
     """A context in which functions that read trained weights are rewritten before others hear of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.happened = False
+        """Whether there was one; where there is none, this mode is best left out, as it costs at every call."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -68,15 +73,17 @@ class Rewritten(Lasting):
         if rewriting is not None and torch.is_grad_enabled() and rewriting.is_due(args, kwargs):
             result = rewriting.function(*args, **kwargs)
             if result is not NotImplemented:
+                self.happened = True
                 return result
         return func(*args, **kwargs)
 
 
-def rewritten(losses: Losses) -> Losses:
+def rewritten(losses: Losses, mode: Rewritten | None = None) -> Losses:
     """The same losses, by functions that have rules where there are such."""
+    mode = mode or Rewritten()
 
     def by_rules(model: nn.Module, batch: Batch) -> Tensor:
-        with Rewritten():
+        with mode:
             return losses(model, batch)
 
     return by_rules

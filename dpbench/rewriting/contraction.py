@@ -77,7 +77,7 @@ def _contracted(left: str, a: Tensor, right: str, b: Tensor, out: str) -> Any:
     else:
         matrix = _ordered(weight, ws, [*kept, *summed])
         product = F.linear(rows, matrix if len(ws) == 2 else matrix.reshape(p, d))
-    shaped = product.unflatten(-1, [size[c] for c in kept]) if kept else product.squeeze(-1)
+    shaped = torch.unflatten(product, -1, [size[c] for c in kept]) if kept else product.squeeze(-1)
     return _ordered(shaped, "".join([*positions, *kept]), list(out))
 
 

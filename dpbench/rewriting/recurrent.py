@@ -84,7 +84,7 @@ def _layers(
         for direction in range(directions):
             k = layer * directions + direction
             own = list(params[n * k : n * (k + 1)])
-            weights = Weights(*own) if has_biases else Weights(*own[:2], hr=own[2] if n > 2 else None)
+            weights = Weights(*own) if has_biases else Weights(own[0], own[1], hr=own[2] if n > 2 else None)
             state = tuple([s[k] for s in states])
             out, end = _in_time(cell, x, state, weights, 1 if batch_first else 0, backwards=direction == 1)
             outs.append(out)
