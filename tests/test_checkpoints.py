@@ -57,3 +57,21 @@ def test_a_forward_knows_whether_it_will_be_computed_again(options):
     with torch.autograd.graph.save_on_cpu():
         forward(x)
     assert seen == [True, False, False]
+
+
+def test_a_mode_knows_whether_a_checkpoint_will_forget_it():
+    seen, mode = [], NoDropout()
+
+    def forward(x):
+        seen.append(mode.is_forgotten())
+        return x.sin()
+
+    x = torch.ones(2, requires_grad=True)
+    with mode:
+        forward(x)
+        checkpoint(forward, x, use_reentrant=False)
+        own = checkpointed(forward, x)
+    assert seen == [False, True, False]
+    own.sum().backward()
+    assert seen == [False, True, False, False]
+    assert not mode.kept

@@ -26,18 +26,19 @@ class Rewriting:
 
     function: Callable[..., Any]
     activations: tuple[str, ...] = ()
-    """The first arguments, which are no weights; a call in which no weight is trained stays as it is."""
+    """The first arguments, which are no weights; where there are none, a weight is an argument that is a parameter."""
 
     def is_due(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether a weight among the arguments is trained."""
+        """Whether a weight among the arguments is trained; a call in which none is stays as it is."""
         weights = [*args[len(self.activations) :], *(v for name, v in kwargs.items() if name not in self.activations)]
-        return any(_is_trained(weight) for weight in weights)
+        kind = Tensor if self.activations else nn.Parameter
+        return any(_is_trained(weight, kind) for weight in weights)
 
 
-def _is_trained(value: Any) -> bool:
+def _is_trained(value: Any, kind: type[Tensor]) -> bool:
     if isinstance(value, (list, tuple)):
-        return any(_is_trained(item) for item in value)
-    return isinstance(value, Tensor) and value.requires_grad
+        return any(_is_trained(item, kind) for item in value)
+    return isinstance(value, kind) and value.requires_grad
 
 
 REWRITTEN: dict[Callable[..., Any], Rewriting] = {
@@ -70,7 +71,8 @@ class Rewritten(Lasting):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         rewriting = REWRITTEN.get(func)
-        if rewriting is not None and torch.is_grad_enabled() and rewriting.is_due(args, kwargs):
+        due = rewriting is not None and torch.is_grad_enabled() and rewriting.is_due(args, kwargs)
+        if rewriting is not None and due and not self.is_forgotten():
             result = rewriting.function(*args, **kwargs)
             if result is not NotImplemented:
                 self.happened = True
