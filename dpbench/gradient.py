@@ -13,7 +13,8 @@ from dpbench.derived import Derived
 from dpbench.facts import Facts, added
 from dpbench.numerics import squared_norms, weighted_sum
 from dpbench.ops.generic import Generic
-from dpbench.ops.shared import joint_squared_ghost_norm
+from dpbench.ops.matrix import Matrix
+from dpbench.ops.shared import joined, joint_squared_ghost_norm
 from dpbench.ops.use import Use
 from dpbench.units import Units
 
@@ -48,6 +49,14 @@ def instantiated_by(terms: Sequence[Term]) -> NormMethod:
     return method
 
 
+def _as_one(terms: list[Term]) -> list[Term]:
+    """Matrix uses of one tensor as one, or the terms as they are: a recurrent weight is used at every step."""
+    matrices = [(term.use, term.ds) for term in terms if isinstance(term.use, Matrix)]
+    if len(terms) == 1 or len(matrices) < len(terms) or any(term.derived is not terms[0].derived for term in terms):
+        return terms
+    return [Term(*joined(matrices), terms[0].derived)]
+
+
 class SampleGradient:
     """``g_i`` of one parameter for all examples, not yet formed; what an algorithm makes of it is its choice.
 
@@ -68,7 +77,7 @@ class SampleGradient:
     ) -> None:
         self.name, self._units = name, units
         self._parameter = parameter
-        self._terms = terms
+        self._terms = _as_one(terms)
         self.ghostable = ghostable([(term.use, term.derived) for term in terms])
         """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None

@@ -20,6 +20,7 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.probe import preserved
 from dpbench.records import Outcome
+from dpbench.rewriting import rewritten
 from dpbench.units import Units
 
 TITLE = "torch.func vmap(grad)"
@@ -49,6 +50,9 @@ class Vmapped:
         self._parameters, self._clip = trainable(model), clip
         self._groups = clip.groups(list(self._parameters))
         self.norm_methods = dict.fromkeys(self._parameters, NormMethod.INSTANTIATED)
+        if any(isinstance(module, nn.RNNBase | nn.RNNCellBase) for module in model.modules()):
+            # Fused ones write in place into their first state, which vmap refuses.
+            losses = rewritten(losses)
         one = OneExample(model, losses)
 
         def loss(parameters: dict[str, Tensor], example: Batch) -> Tensor:

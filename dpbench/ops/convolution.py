@@ -188,11 +188,10 @@ class Conv:
     def uses(call: Call) -> list[Use] | None:
         """The kernel, and the bias as a shift of the channels."""
         x, weight, bias = (call.arguments[k] for k in ("input", "weight", "bias"))
-        layout = call.layouts.get("input")
         n = weight.ndim - 2
-        if layout is None or layout.axis != 0 or layout.rows != 1 or x.ndim != n + 2:
+        if not is_batch_first(call, n):
             return None
-        stride, dilation = (_each(call.arguments[k], n) for k in ("stride", "dilation"))
+        stride, dilation = (each(call.arguments[k], n) for k in ("stride", "dilation"))
         uses: list[Use] = []
         if call.is_parameter("weight"):
             padding = _padding(call.arguments["padding"], weight.shape[2:], dilation)
@@ -203,7 +202,16 @@ class Conv:
         return uses
 
 
-def _each(value: int | Sequence[int], n: int) -> list[int]:
+def is_batch_first(call: Call, pixels: int) -> bool:
+    """Whether the input is (B, C, *pixels), with nothing folded into B."""
+    layout = call.layouts.get("input")
+    return (
+        layout is not None and layout.axis == 0 and layout.rows == 1 and call.arguments["input"].ndim == pixels + 2
+    )  # fmt: skip
+
+
+def each(value: int | Sequence[int], n: int) -> list[int]:
+    """A size for each of ``n`` dimensions."""
     if isinstance(value, int):
         return [value] * n
     return list(value) * (n if len(value) == 1 else 1)
@@ -215,4 +223,4 @@ def _padding(value: Any, kernel: Sequence[int], dilation: Sequence[int]) -> list
     if value == "same":
         totals = [dil * (k - 1) for k, dil in zip(kernel, dilation, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
-    return [(n, n) for n in _each(value, len(kernel))]
+    return [(n, n) for n in each(value, len(kernel))]
