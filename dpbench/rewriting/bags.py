@@ -15,7 +15,10 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
     """Sum or mean of the rows of each bag; NotImplemented for bags of any length, for max, and for other options."""
-    if input.ndim != 2 or mode not in ("sum", "mean") or max_norm is not None or scale_grad_by_freq or sparse:
+    modes = ("sum", "mean") if per_sample_weights is None else ("sum",)
+    if input.ndim != 2 or offsets is not None or mode not in modes:
+        return NotImplemented
+    if max_norm is not None or scale_grad_by_freq or sparse:
         return NotImplemented
     rows = F.embedding(input, weight, padding_idx)
     if per_sample_weights is not None:

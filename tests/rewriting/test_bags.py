@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from dpbench.rewriting import Rewritten
 from tests.promise import IMPLEMENTATIONS, refusals, squares
@@ -47,6 +48,20 @@ def test_equals_torch_also_where_a_bag_is_all_padding(mode, weighted, padding_id
 def test_is_right(mode, weighted, padding_idx, name):
     net = net_of(mode, padding_idx, weighted)
     assert refusals(name, net, squares, [ids(size) for size in (5, 1, T)]) == 0
+
+
+WRONG = {
+    "offsets of bags that are given": ({"offsets": torch.zeros(1, dtype=torch.long)}, "offsets"),
+    "weights in a mean": ({"per_sample_weights": torch.ones(3, T), "mode": "mean"}, "per_sample_weights"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_torch_refuses_it_still_refuses(case):
+    options, message = WRONG[case]
+    table = nn.Parameter(torch.randn(V, D))
+    with Rewritten(), pytest.raises((ValueError, NotImplementedError), match=message):
+        F.embedding_bag(ids(3)["x"], table, **options)
 
 
 @pytest.mark.parametrize(("mode", "rule"), [("sum", "embedding"), ("mean", "embedding"), ("max", "generic")])

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 import tests.zoo as zoo
 from dpbench.clipping import Clip
 from dpbench.errors import Refused
+from dpbench.ops.matrix import Matrix
 from dpbench.preparation import prepare
 from dpbench.reference import per_example
 from dpbench.registry import available
@@ -149,6 +150,17 @@ def test_a_recurrent_weight_has_cross_terms_between_its_uses():
     assert list(facts(net, squares, batch)) == ["m.weight_hh_l0"]
     for name in IMPLEMENTATIONS:
         assert refusals(name, net, squares, [batch]) == 0
+
+
+@pytest.mark.parametrize("name", ["bk", "ghostclip"])
+def test_ghost_norms_instantiate_no_weight(name, monkeypatch):
+    def instantiate(use, ds):
+        raise AssertionError(f"{tuple(use.parameter.shape)} is instantiated")
+
+    monkeypatch.setattr(Matrix, "instantiate", instantiate)
+    torch.manual_seed(0)
+    net = stacked(nn.LSTM, both=True, first=True)
+    assert refusals(name, net, squares, [batch_of(5, T, D)]) == 0
 
 
 @pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
