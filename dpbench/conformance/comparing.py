@@ -31,17 +31,18 @@ def distance(got: Output, true: Output, epsilon: float) -> Far:
 
     ``p.grad`` has no part in it: :func:`same_gradients` looks at that.
     """
-    if got.norms is None or true.norms is None:
-        return difference(got, true, epsilon)
-    if got.norms.shape != true.norms.shape:
-        return float("inf"), f"norms (of shape {tuple(got.norms.shape)}, expected {tuple(true.norms.shape)})"
+    assert true.norms is not None
     finite = true.norms.isfinite()
+    if got.norms is not None and got.norms.shape != true.norms.shape:
+        return float("inf"), f"norms (of shape {tuple(got.norms.shape)}, expected {tuple(true.norms.shape)})"
     if bool(finite.all()):
         return difference(got, true, epsilon)
-    if not torch.equal(got.norms.isfinite(), finite):
-        return float("inf"), f"norms ({got.norms.tolist()}, expected {true.norms.tolist()})"
     if all(bool(g.isfinite().all()) for g in got.grads.values()):
         return float("inf"), "the clipped sum (it is finite, although the gradient of an example is not)"
+    if got.norms is None:
+        return 0.0, ""
+    if not torch.equal(got.norms.isfinite(), finite):
+        return float("inf"), f"norms ({got.norms.tolist()}, expected {true.norms.tolist()})"
     rest = Output({}, got.norms[finite], got.losses), Output({}, true.norms[finite], true.losses)
     return difference(*rest, epsilon)
 

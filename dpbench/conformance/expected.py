@@ -3,9 +3,9 @@
 A section for each ruling, in it the name of a check, or a pattern of names, and the reason::
 
     [refuses]
-    "autograd/torchscript" = "a parameter inside torch.jit.script is seen by no function mode"
+    "autograd/inside-a-script" = "no function mode sees inside torch.jit.script"
 
-What a file does not name is expected to be right. A verdict that is better than declared is as
+``also = "tape.toml"`` at the top takes over what another file beside it says. What a file does not name is expected to be right. A verdict that is better than declared is as
 much of a difference as a worse one, so that the file stays true.
 """
 
@@ -19,6 +19,8 @@ from pathlib import Path
 
 from dpbench.conformance.verdict import Ruling, Verdict
 from dpbench.errors import DpbenchError, unknown
+
+ALSO = "also"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,24 @@ def declared(source: Path | None) -> tuple[Expected, Path | None]:
     """What stands beside the file of an implementation, and where; nothing if there is no such file.
 
     Raises:
-        DpbenchError: the file cannot be read.
+        DpbenchError: the file, or one that it names, cannot be read.
     """
     path = None if source is None else source.with_suffix(".toml")
     if path is None or not path.is_file():
         return Expected(), None
+    found = _read(path)
+    also = found.pop(ALSO, None)
+    known = list(_entries(found, path))
+    if also is not None:
+        if not isinstance(also, str) or not path.with_name(also).is_file():
+            raise DpbenchError(f"{path}: {ALSO} is {also!r}; expected the name of a file beside it")
+        known += _entries(_read(path.with_name(also)), path.with_name(also))
+    return Expected(tuple(known)), path
+
+
+def _read(path: Path) -> dict[str, object]:
     try:
-        return Expected(tuple(_entries(tomllib.loads(path.read_text(encoding="utf-8")), path))), path
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DpbenchError(f"{path} is no TOML: {error}; expected sections [refuses], [wrong], ...") from None
 

@@ -53,11 +53,18 @@ def test_rulings_go_from_right_to_silently_wrong():
         ('wrong = "all"', "expected a section of names and reasons"),
         ('[wrong]\n"a/b" = true', "expected the reason"),
         ('[wrong]\n"a/b" = ""', "expected the reason"),
+        ('also = "there.toml"', "also is 'there.toml'; expected the name of a file beside it"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path, text, message):
     with pytest.raises(DpbenchError, match=message):
         written(tmp_path, text)
+
+
+def test_one_file_may_take_over_what_another_says(tmp_path):
+    (tmp_path / "all.toml").write_text('[refuses]\n"linear/*" = "all"\n"conv/1d" = "all"\n')
+    found, _ = written(tmp_path, 'also = "all.toml"\n[wrong]\n"linear/*" = "own"')
+    assert [found.of(name).reason for name in ("linear/two-axes", "conv/1d")] == ["own", "all"]
 
 
 def test_what_is_declared_has_to_exist(tmp_path):
