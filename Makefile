@@ -12,7 +12,7 @@ help: ## What can be made
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[models,report,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[models,peers,report,test]'
 	@touch $@
 
 quickstart: $(STAMP) ## Sweep real networks on this machine: every implementation beside non-private training

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -20,27 +20,48 @@ from torch.utils import checkpoint as library
 class Lasting(TorchFunctionMode):
     """A mode that changes what is computed, and so holds in a recomputation, too."""
 
+    kept = 0
+    """How many of the checkpoints that are running will enter it again."""
+
+    def is_forgotten(self) -> bool:
+        """Whether what is computed now will be computed again without this mode, by someone else's checkpoint."""
+        return not self.kept and inside()
+
 
 def contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
-    """The ``context_fn`` of a checkpoint: nothing more in the forward, its lasting modes in the recomputation."""
+    """The ``context_fn`` of a checkpoint: its lasting modes, told in the forward and entered again."""
     stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
     modes = [mode for mode in stack if isinstance(mode, Lasting)]
-    return nullcontext(), _Again(modes)
+    return _Kept(modes), _Again(modes)
 
 
-class _Again:
-    """Enters the modes; a checkpoint does so each time that it computes again."""
+class _Kept:
+    """Tells the modes that they will be entered again."""
 
     def __init__(self, modes: list[Lasting]) -> None:
         self._modes = modes
 
     def __enter__(self) -> None:
         for mode in self._modes:
+            mode.kept += 1
+
+    def __exit__(self, *exception: Any) -> None:
+        for mode in self._modes:
+            mode.kept -= 1
+
+
+class _Again(_Kept):
+    """Enters the modes; a checkpoint does so each time that it computes again."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        for mode in self._modes:
             mode.__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *exception: Any) -> None:
         for mode in reversed(self._modes):
             mode.__exit__(*exception)  # type: ignore[no-untyped-call]
+        super().__exit__(*exception)
 
 
 def checkpointed(function: Callable[..., Any], *args: Any) -> Any:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dpbench.errors import DpbenchError, unknown
 from dpbench.numerics import accumulator, squared_norms, weighted_sum
+from dpbench.units import Units
 
 FUNCTIONS = {
     "abadi": "C_i = min(1, R / (||g_i|| + s))",
@@ -69,7 +70,7 @@ class Clip:
 
     @property
     def sensitivity(self) -> float:
-        """Most that one example adds to the sum, in Euclidean norm: R, whatever function and style."""
+        """Most that one example, or one unit, adds to the sum, in Euclidean norm: R, whatever function and style."""
         return self.max_norm
 
     def __str__(self) -> str:
@@ -115,12 +116,15 @@ class Clip:
 
 
 class Clipping:
-    """The norms of one batch as they come in, parameter by parameter, and then the factors."""
+    """The norms of one batch as they come in, parameter by parameter, and then the factors.
 
-    def __init__(self, clip: Clip, groups: Groups, parameter: Tensor, batch: int, unit: Tensor | None = None) -> None:
-        self._clip, self._groups, self._unit = clip, groups, unit
-        self._rows = batch if unit is None else int(unit.max()) + 1
-        self._empty = torch.zeros(self._rows, dtype=accumulator(parameter.dtype), device=parameter.device)
+    With units everything here has a row for each unit that has examples, in place of one for each example.
+    """
+
+    def __init__(self, clip: Clip, groups: Groups, parameter: Tensor, batch: int, units: Units | None = None) -> None:
+        self._clip, self._groups, self._units = clip, groups, units
+        rows = batch if units is None else len(units)
+        self._empty = torch.zeros(rows, dtype=accumulator(parameter.dtype), device=parameter.device)
         self._parts: list[list[Tensor]] = [[] for _ in range(groups.count)]
 
     def add_squared_norms(self, name: str, squares: Tensor) -> None:
@@ -128,10 +132,7 @@ class Clipping:
         self._parts[self._groups.of[name]].append(squares)
 
     def add_instantiated(self, name: str, samples: Tensor) -> None:
-        """Add one parameter's instantiated gradients (B, ...), those of one unit summed first."""
-        if self._unit is not None:
-            rows = samples.new_zeros(self._rows, *samples.shape[1:])
-            samples = rows.index_add_(0, self._unit, samples)
+        """Add one parameter's instantiated gradients, (B, ...)."""
         self.add_squared_norms(name, squared_norms(samples))
 
     @cached_property
@@ -142,13 +143,12 @@ class Clipping:
 
     @property
     def norms(self) -> Tensor:
-        """(B,) gradient norms, or (B, K) for K groups; one row per unit where units were given."""
-        return self._groups.told(self._norms)
+        """(B,) gradient norms, or (B, K) for K groups; by the units' numbers where units were given."""
+        return self._groups.told(self._norms if self._units is None else self._units.by_number(self._norms))
 
     @cached_property
     def _factors(self) -> list[Tensor]:
-        factors = self._clip.factors(self._norms, self._groups.count)
-        return list((factors if self._unit is None else factors[self._unit]).unbind(1))
+        return list(self._clip.factors(self._norms, self._groups.count).unbind(1))
 
     def factor(self, name: str | None = None) -> Tensor:
         """(B,) factors C_i of one parameter's group; of all parameters where there is one group."""

@@ -24,6 +24,9 @@ _DROPOUTS = {
     torch.dropout,
 }
 
+_RECURRENT = {torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu}
+"""Drop between layers."""
+
 _DRAWS = {
     torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.normal, torch.bernoulli,
     Tensor.bernoulli, Tensor.bernoulli_, Tensor.normal_, Tensor.uniform_, Tensor.exponential_,
@@ -76,6 +79,11 @@ class NoDropout(Lasting):
             args, kwargs = args[:4], {**kwargs, "dropout_p": 0.0, **_after_dropout(args)}
         if func is F.multi_head_attention_forward:
             args, kwargs = _replaced(args, kwargs, 10, "dropout_p")
+        if func in _RECURRENT:
+            # (input, hx, weights, ...), and packed (data, batch_sizes, hx, weights, ...).
+            args, kwargs = _replaced(
+                args, kwargs, 6 if any(isinstance(a, (list, tuple)) for a in args[3:4]) else 5, "dropout"
+            )
         return func(*args, **kwargs)
 
 

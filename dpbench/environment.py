@@ -16,7 +16,7 @@ from dpbench.contain import ALLOCATOR
 from dpbench.entrypoints import points
 from dpbench.records import digest
 
-LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus")
+LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus", "fastDP")
 """Whose versions are recorded, with those of the distributions that implementations come from."""
 
 _FLAGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "PYTORCH_CUDA_ALLOC_CONF", "LD_PRELOAD")

@@ -37,6 +37,10 @@ class Facts:
         """A parameter that is instantiated whatever the algorithm, (B, size)."""
         return cls(rule=rule, B=batch, T=1, d=1, p=size, matrix=False)
 
+    def joined(self, units: int, largest: int) -> Facts:
+        """Where up to ``largest`` examples are one of ``units``: their positions are those of one example."""
+        return replace(self, B=units, T=self.T * largest, norm_flops=None, instantiation_flops=None)
+
     @property
     def ghost_needs_less_space(self) -> bool:
         """The layerwise decision ``2 T^2 < p d`` (Bu et al. 2022, 2205.10683; 2023, section 3.2)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dpbench.coverage import NormMethod
@@ -12,8 +13,10 @@ from dpbench.derived import Derived
 from dpbench.facts import Facts, added
 from dpbench.numerics import squared_norms, weighted_sum
 from dpbench.ops.generic import Generic
-from dpbench.ops.shared import joint_squared_ghost_norm
+from dpbench.ops.matrix import Matrix
+from dpbench.ops.shared import joined, joint_squared_ghost_norm
 from dpbench.ops.use import Use
+from dpbench.units import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ class Term:
     use: Use
     ds: Tensor
     derived: Derived
+
+    def joined(self, examples: Tensor) -> Term:
+        """With each row of ``examples`` (U, n) as one example."""
+        return Term(*self.use.joined(self.ds, examples), self.derived)
 
 
 def ghostable(uses: Sequence[tuple[Use, Derived]]) -> bool:
@@ -42,18 +49,35 @@ def instantiated_by(terms: Sequence[Term]) -> NormMethod:
     return method
 
 
+def _as_one(terms: list[Term]) -> list[Term]:
+    """Matrix uses of one tensor as one, or the terms as they are: a recurrent weight is used at every step."""
+    matrices = [(term.use, term.ds) for term in terms if isinstance(term.use, Matrix)]
+    if len(terms) == 1 or len(matrices) < len(terms) or any(term.derived is not terms[0].derived for term in terms):
+        return terms
+    return [Term(*joined(matrices), terms[0].derived)]
+
+
 class SampleGradient:
     """``g_i`` of one parameter for all examples, not yet formed; what an algorithm makes of it is its choice.
 
     It lives until the algorithm lets go of it. Parameters that are no matrices (biases, scales) are
     small: their (B, size) gradients are formed once, whatever the algorithm. ``methods`` is told
     how, by name, at the first call that norms can be had of.
+
+    With units it is the gradient of each unit, the sum of its examples': (U, ...) in place of (B, ...).
     """
 
-    def __init__(self, name: str, parameter: Tensor, terms: list[Term], methods: dict[str, NormMethod]) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        parameter: Tensor,
+        terms: list[Term],
+        methods: dict[str, NormMethod],
+        units: Units | None = None,
+    ) -> None:
+        self.name, self._units = name, units
         self._parameter = parameter
-        self._terms = terms
+        self._terms = _as_one(terms)
         self.ghostable = ghostable([(term.use, term.derived) for term in terms])
         """Whether norm and clipped sum can be had without instantiating."""
         self._small: Tensor | None = None
@@ -61,8 +85,9 @@ class SampleGradient:
 
     @property
     def facts(self) -> Facts:
-        """B, T, d, p of its first use, with T added up over all uses."""
-        return added([term.use.facts(term.ds) for term in self._terms], ghostable=self.ghostable)
+        """B, T, d, p of its first use, with T added up over all uses, and over the examples of the largest unit."""
+        facts = added([term.use.facts(term.ds) for term in self._terms], ghostable=self.ghostable)
+        return facts if self._units is None else facts.joined(len(self._units), self._units.largest)
 
     @property
     def ghost_needs_less_space(self) -> bool:
@@ -72,14 +97,20 @@ class SampleGradient:
     def squared_ghost_norm(self) -> Tensor:
         """Squared norms (module 3), shape (B,)."""
         if self.ghostable:
-            if len(self._terms) == 1:
+            found = [_squared_ghost_norm(terms) for terms in self._joined(self._terms)]
+            squares = [norm for norm in found if norm is not None]
+            if len(squares) == len(found):
                 self._methods.setdefault(self.name, NormMethod.GHOST)
-                return self._terms[0].use.squared_ghost_norm(self._terms[0].ds)
-            norm = joint_squared_ghost_norm([(term.use, term.ds) for term in self._terms])
-            if norm is not None:
-                self._methods.setdefault(self.name, NormMethod.GHOST)
-                return norm
+                return _together(squares)
         return squared_norms(self.instantiate())
+
+    def _joined(self, terms: Sequence[Term]) -> Iterator[Sequence[Term]]:
+        """The terms with a unit as one example, for the units of each size in turn; as they are without units."""
+        if self._units is None:
+            yield terms
+        else:
+            for examples in self._units.by_size:
+                yield [term.joined(examples) for term in terms]
 
     def instantiate(self) -> Tensor:
         """Per-sample gradients (module 4), shape (B, *parameter.shape)."""
@@ -89,13 +120,18 @@ class SampleGradient:
             self._methods[self.name] = instantiated_by(self._terms)
         total: Tensor | None = None
         for term in self._terms:
-            g = term.derived.pull(self._parameter, term.use.instantiate(term.ds), batched=True)
+            g = term.derived.pull(self._parameter, self._instantiated(term), batched=True)
             total = g if total is None else total + g
         assert total is not None
         if not self.ghostable:
             self._small = total
             self._terms = self._terms[:1]
         return total
+
+    def _instantiated(self, term: Term) -> Tensor:
+        if self._units is None or term.use.ghostable:
+            return _together([one.use.instantiate(one.ds) for (one,) in self._joined([term])])
+        return self._units.sum(term.use.instantiate(term.ds))
 
     def weighted_sum(self, c: Tensor) -> Tensor:
         """``sum_i c_i g_i`` (module 2b with the weighted output gradient), shape of the parameter.
@@ -109,6 +145,8 @@ class SampleGradient:
     def _weighted_sum(self, c: Tensor) -> Tensor:
         if self._small is not None or not self.ghostable:
             return weighted_sum(self.instantiate(), c)
+        if self._units is not None:
+            c = self._units.of_examples(c)
         total: Tensor | None = None
         for term in self._terms:
             part = term.use.weighted_sum(term.ds, c)
@@ -116,3 +154,13 @@ class SampleGradient:
         assert total is not None
         first = self._terms[0].derived
         return first.pull(self._parameter, total, batched=False)
+
+
+def _squared_ghost_norm(terms: Sequence[Term]) -> Tensor | None:
+    if len(terms) == 1:
+        return terms[0].use.squared_ghost_norm(terms[0].ds)
+    return joint_squared_ghost_norm([(term.use, term.ds) for term in terms])
+
+
+def _together(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))

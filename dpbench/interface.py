@@ -24,7 +24,8 @@ class Output:
 
     ``grads``: the clipped sum ``sum_i C_i g_i`` of every trainable parameter, by the name that
     ``named_parameters()`` gives it; ``p.grad`` is the same tensor. ``norms``: (B,) gradient norms
-    before clipping, (B, K) for K clipping groups, None where nothing is clipped (nonprivate).
+    before clipping, (B, K) for K clipping groups, None where nothing is clipped (nonprivate); with units
+    a row for each number up to the largest, zero where no example has it.
     ``losses``: (B,), detached. ``clip``: how it was clipped, None if it was not.
 
     Physical batches of one logical step are added: ``step(first) + step(second)``.
@@ -68,8 +69,10 @@ class Step(Protocol):
         """Compute the clipped sum.
 
         ``unit``: (B,) numbers from 0; examples of one unit (a user) are summed before clipping, and
-        the norms are the units'. ``mask``: (B,) truth values; rows that only pad a Poisson batch are
-        False and contribute nothing. They are computed all the same, so their values must be finite.
+        the norms are the units'. A unit is clipped once for each physical batch that it is in: keep its
+        examples in one. Numbers on the CPU cost no synchronisation. ``mask``: (B,) truth values; rows
+        that only pad a Poisson batch are False and contribute nothing. They are computed all the same,
+        so their values must be finite.
         """
         ...
 
@@ -103,7 +106,7 @@ class Supports:
     groups: bool = False
     """One factor per clipping group and example, rather than one per example."""
     units: bool = False
-    """Per-user clipping, which needs the sum of several examples' gradients before the norm."""
+    """Per-user clipping: the gradients of one unit's examples are summed before the norm."""
 
 
 class Implementation(Protocol):
@@ -115,6 +118,8 @@ class Implementation(Protocol):
     """Its cost in the paper's modules, for example ``1 2a 3 2b``."""
     PRIVATE: bool
     """Whether it clips: False is a baseline, whose sum no noise can make private."""
+    # STABILITY: float, where it has one: the s in its own min(1, R / (||g_i|| + s)). It is taken where the
+    # user asks for none.
 
     def prepare(self, model: nn.Module, losses: Losses, clip: Clip) -> Step:
         """A step for this model; called once."""

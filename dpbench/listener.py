@@ -120,9 +120,9 @@ class Listener(TorchFunctionMode):
         self._trained.clear()
         super().__exit__(*exception)  # type: ignore[no-untyped-call]
 
-    def plan(self) -> Plan:
+    def plan(self, *, rewritten: bool) -> Plan:
         """What the tape may rely on; raises where something could not be established."""
-        return Plan([heard.planned() for heard in self.calls], frozenset(self._trace.calls))
+        return Plan([heard.planned() for heard in self.calls], frozenset(self._trace.calls), rewritten=rewritten)
 
     def compare(self, other: Listener, example: int) -> None:
         """Take what another run, in which one example is different, says of who owns what."""

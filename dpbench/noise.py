@@ -51,7 +51,7 @@ def privatize(
 
 
 def refuse_non_finite(out: Output) -> None:
-    """Raise, naming example and parameter, if a norm or a clipped sum is infinite or not a number."""
+    """Raise, naming example (or unit) and parameter, if a norm or a clipped sum is infinite or not a number."""
     if any(isinstance(g, FakeTensor) for g in out.grads.values()):
         return  # They have no values.
     finite = [torch.isfinite(g).all() for g in out.grads.values()]
@@ -61,14 +61,14 @@ def refuse_non_finite(out: Output) -> None:
     if not finite or torch.stack(finite).all():
         return
     bad = [name for name, g in out.grads.items() if not torch.isfinite(g).all()]
-    examples: list[int] = []
+    rows: list[int] = []
     if out.norms is not None:
-        rows = torch.isfinite(out.norms if out.norms.ndim == 1 else out.norms.sum(1))
-        examples = (~rows).nonzero().flatten().tolist()
-    losses = ", ".join(f"loss {out.losses[i].item():g}" for i in examples[:3] if i < len(out.losses))
-    who = (
-        f"example{'s' if len(examples) > 1 else ''} {', '.join(map(str, examples[:5]))} ({losses}) " if examples else ""
-    )
+        rows = (~torch.isfinite(out.norms if out.norms.ndim == 1 else out.norms.sum(1))).nonzero().flatten().tolist()
+    who = f"{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:5]))} " if rows else ""
+    if who and out.norms is not None and len(out.norms) == len(out.losses):
+        who = f"example{who}({', '.join(f'loss {out.losses[i].item():g}' for i in rows[:3])}) "
+    elif who:
+        who = f"unit{who}"
     where = f"parameter {', '.join(bad[:3])}" if bad else "the norms alone"
     raise DpbenchError(
         f"the gradient is not finite: {who or 'some example '}in {where}. A clipped sum bounds no NaN and no "

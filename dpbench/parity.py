@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -21,7 +21,7 @@ from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import Losses, Output, norm_methods
 from dpbench.parameters import trainable
 from dpbench.precision import EPSILONS
-from dpbench.preparation import prepare
+from dpbench.preparation import prepare, settled
 from dpbench.probe import preserved
 from dpbench.records import Parity
 from dpbench.reference import per_example
@@ -35,7 +35,7 @@ EXAMPLES = 3
 """Enough to tell one from another, two of three clipped or not at the median norm."""
 CALLS = 4
 """Of the losses, to see whether they draw random numbers."""
-_NO_CLIPPING = 1e30
+_UNCLIPPED = Clip(max_norm=1e30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +64,23 @@ class Oracle:
         refuse_random(self._model, self._losses, self._batch)
         self._precision = native or "float64"
         self._epsilon = EPSILONS[native] if native else torch.finfo(torch.float64).eps
-        self._plain = self._loop(Clip(max_norm=_NO_CLIPPING))
-        self.clip = at_median(clip, self._plain.norms)
-        self._clipped = self._loop(self.clip)
+        self._known: dict[tuple[float, float | None, tuple[str, ...]], Output] = {}
+        self.clip = at_median(clip, self._true(_UNCLIPPED, ()).norms)
+        true = self._true(self.clip, ())
         self.tolerance = TOLERANCE
         if native is not None:
             moved = per_example(self._model, beside_itself(self._losses), self._batch, self.clip)
-            own = difference(moved, self._clipped, self._epsilon)[0]
+            own = difference(moved, true, self._epsilon)[0]
             self.tolerance = TIMES_LOOP * max(own, self._epsilon)
-
-    def _loop(self, clip: Clip) -> Output:
-        return per_example(self._model, self._losses, self._batch, clip)
 
     def check(self, name: str) -> Checked:
         """Run implementation ``name`` on a copy of the model and compare.
 
         An implementation that gives no norms has clipped nothing and is right only if it says that it
-        is not private; then its gradient is to be the plain sum. One that freezes parameters is to be
-        right on the others, norms included; its coverage is what is said beside every figure of it.
+        is not private; then its gradient is to be the plain sum. One that has a stability constant of
+        its own is held against the loop with that constant, unless the user asked for another. One that
+        freezes parameters is to be right on the others, norms included; its coverage is what is said
+        beside every figure of it.
         """
         model = copy.deepcopy(self._model)
         asked = trainable(model)
@@ -94,17 +93,18 @@ class Oracle:
         coverage = covered({n: p.numel() for n, p in asked.items()}, out.grads, methods)
         if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
-        clip = Clip(max_norm=_NO_CLIPPING) if out.norms is None else self.clip
-        return self._checked(*difference(out, self._true(clip, coverage.frozen), self._epsilon), coverage)
+        clip = _UNCLIPPED if out.norms is None else settled(name, self.clip)
+        return self._checked(*difference(out, self._true(clip, tuple(coverage.frozen)), self._epsilon), coverage)
 
-    def _true(self, clip: Clip, frozen: Iterable[str]) -> Output:
-        """The right answer; where parameters got no gradient, that over the others, whose coverage says so."""
-        if not frozen:
-            return self._clipped if clip is self.clip else self._plain
-        model = copy.deepcopy(self._model)
-        for name in frozen:
-            model.get_parameter(name).requires_grad_(False)
-        return per_example(model, self._losses, self._batch, clip)
+    def _true(self, clip: Clip, frozen: tuple[str, ...]) -> Output:
+        """The right answer over what is not ``frozen``."""
+        key = (clip.max_norm, clip.stability, frozen)
+        if key not in self._known:
+            model = copy.deepcopy(self._model)
+            for name in frozen:
+                model.get_parameter(name).requires_grad_(False)
+            self._known[key] = per_example(model, self._losses, self._batch, clip)
+        return self._known[key]
 
     def _checked(self, error: float, worst: str, coverage: Coverage) -> Checked:
         passed = isfinite(error) and error <= self.tolerance

@@ -72,6 +72,8 @@ class Plan:
     """How far a loss may be off by rounding."""
     proven: set[int] = field(default_factory=set)
     """Calls without a rule whose outputs one example at a time were seen to be those of the batch."""
+    rewritten: bool = False
+    """Whether functions were rewritten in terms of others, and are to be again: see :mod:`dpbench.rewriting`."""
 
     def next(
         self, number: int, function: Callable[..., Any], read: Iterable[Derived], since: list[Any]

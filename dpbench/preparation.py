@@ -24,7 +24,7 @@ def prepare(name: str, model: nn.Module, losses: Losses, clip: Clip | None = Non
         DpbenchError: for an unknown name or a model without trainable parameters.
         Refused: if the implementation does not support the clipping style, or the model mixes examples.
     """
-    clip = clip or Clip()
+    clip = settled(name, clip or Clip())
     implementation = load(name)
     if clip.style != "flat" and not implementation.SUPPORTS.groups:
         raise Refused(
@@ -35,6 +35,12 @@ def prepare(name: str, model: nn.Module, losses: Losses, clip: Clip | None = Non
     guarded = _Guarded(name, model, parameters, clip, implementation.SUPPORTS)
     guarded.step = implementation.prepare(model, losses, clip)
     return guarded
+
+
+def settled(name: str, clip: Clip) -> Clip:
+    """How implementation ``name`` clips: with its own stability constant where ``clip`` has none."""
+    own = getattr(load(name), "STABILITY", 0.0)
+    return replace(clip, stability=own) if clip.function == "abadi" and not clip.stability else clip
 
 
 class _Guarded:
@@ -82,8 +88,8 @@ class _Guarded:
     def _check_unit(self, unit: Tensor, batch: int) -> None:
         if not self._supports.units:
             raise Refused(
-                f"{self._name} never forms per-sample gradients, so it cannot sum those of one unit before "
-                "clipping; use opacus, opacus_improved, fastgradclip or fastgradclip_improved with units."
+                f"{self._name} clips each example by itself and cannot sum those of one unit before (its SUPPORTS "
+                "says units=False); use bk, bk_mixopt, opacus, ghostclip or any other that dpbench ships with units."
             )
         _check_tensor("unit", unit)
         if unit.is_floating_point() or unit.dtype == torch.bool or unit.shape != (batch,) or (unit < 0).any():

@@ -25,6 +25,7 @@ from dpbench.interface import Losses
 from dpbench.listener import Listener, Shaped, Shapes
 from dpbench.losses import check_losses
 from dpbench.plan import Plan
+from dpbench.rewriting import Rewritten, rewritten
 from dpbench.separable import (
     gradient,
     refuse_moving,
@@ -47,6 +48,8 @@ def probe(
     """
     more = _taken(batch, *examples[:MORE])
     weights = list(parameters.values())
+    plain, mode = losses, Rewritten()
+    losses = rewritten(losses, mode)
     with preserved(model), torch.enable_grad():
         pairs = [_taken(batch, *pair) for pair in combinations(examples[:MORE], FEW)]
         # Once for what a model computes at its first call and keeps.
@@ -62,7 +65,7 @@ def probe(
             random = random_state(model) != before
         check_losses(out, MORE)
         if isinstance(out, FakeTensor):
-            return listener.plan()
+            return listener.plan(rewritten=mode.happened)
         refuse_non_finite(out.detach())
         for j in range(MORE):
             listener.example = j
@@ -75,12 +78,12 @@ def probe(
                     moved = losses(model, other).detach(), j
                 listener.compare(again, j)
                 break
-        plan = listener.plan()
+        plan = listener.plan(rewritten=mode.happened)
         tolerance = listener.epsilon**0.5
         if moved is not None:
             refuse_moving(out.detach(), *moved, tolerance)
         with certain() if random else nullcontext():
-            alone = _refuse_inseparable(model, losses, more, weights, tolerance)
+            alone = _refuse_inseparable(model, losses, plain, more, weights, tolerance)
         plan.tolerance, plan.alone = tolerance, {} if random else dict(zip(examples, alone, strict=False))
     return plan
 
@@ -114,9 +117,12 @@ def _others(batch: Batch, examples: Sequence[int]) -> Iterator[tuple[int, Batch]
 
 
 def _refuse_inseparable(
-    model: nn.Module, losses: Losses, batch: Batch, weights: list[Tensor], tolerance: float
+    model: nn.Module, losses: Losses, plain: Losses, batch: Batch, weights: list[Tensor], tolerance: float
 ) -> list[float]:
-    """The losses that the examples have alone; raises unless those are theirs in the batch, and so the gradients."""
+    """The losses that the examples have alone, nothing rewritten.
+
+    Raises unless those are theirs in the batch, and so the gradients.
+    """
     with preserved(model):
         before = random_state(model)
         out = losses(model, batch)
@@ -129,7 +135,7 @@ def _refuse_inseparable(
         return own
     for j in range(MORE):
         with preserved(model):
-            alone = losses(model, _taken(batch, j))
+            alone = plain(model, _taken(batch, j))
         check_losses(alone, 1)
         refuse_unlike_alone(alone, out, together, j, weights, tolerance)
         own.append(alone[0].item())

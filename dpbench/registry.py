@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dpbench.entrypoints import points
+from dpbench.entrypoints import LIBRARY, asked_for, points
 from dpbench.errors import DpbenchError, unknown
 from dpbench.interface import Implementation, Supports
 
@@ -19,8 +19,13 @@ DECLARED = {"TITLE": str, "MODULES": str, "SUPPORTS": Supports, "PRIVATE": bool}
 
 
 def available() -> dict[str, str]:
-    """Names and titles of the implementations that are installed."""
-    return {name: load(name).TITLE for name in sorted(points())}
+    """Names and titles of the implementations that are installed: what ``all`` stands for."""
+    return {name: load(name).TITLE for name in sorted(asked_for("all", points()))}
+
+
+def libraries() -> dict[str, str]:
+    """Names and titles of other libraries as implementations, with what is to be installed where they are not."""
+    return {name: load(name).TITLE for name in sorted(asked_for(f"{LIBRARY}*", points()))}
 
 
 @cache
@@ -42,6 +47,11 @@ def load(name: str) -> Implementation:
                 f"implementation {name} has {attribute} = {getattr(found, attribute, None)!r}; expected a "
                 f"{kind.__name__}. See 'Your own implementation' in the README for a complete one."
             )
+    if not isinstance(getattr(found, "STABILITY", 0.0), float):
+        raise DpbenchError(
+            f"implementation {name} has STABILITY = {found.STABILITY!r}; expected a float, the s of its clipping "
+            "factor min(1, R / (||g_i|| + s)), or nothing"
+        )
     if not callable(getattr(found, "prepare", None)):
         raise DpbenchError(f"implementation {name} has no prepare(model, losses, clip); see the README")
     implementation: Implementation = found
@@ -70,7 +80,8 @@ def source_file(name: str) -> Path | None:
 
 
 def source_hash(name: str) -> str:
-    """Twelve hexadecimal digits that change whenever the implementation's source does."""
+    """Twelve hexadecimal digits that change whenever the implementation's source does, or a library's version."""
     path = source_file(name)
     text = path.read_bytes() if path else repr(load(name)).encode()
-    return hashlib.sha256(text).hexdigest()[:12]
+    version = load(name).TITLE.encode() if name.startswith(LIBRARY) else b""
+    return hashlib.sha256(text + version).hexdigest()[:12]

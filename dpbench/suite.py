@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from dpbench.entrypoints import asked_for
 from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Cell, Workload
 from dpbench.suitefile import Spell, SuiteFile, dotted, mistaken, validate
@@ -53,8 +54,8 @@ class Suite:
     def cells(self, implementations: Sequence[str], baseline: str | None = None) -> list[Cell]:
         """Every cell once, those of a workload together, in the order of the suite.
 
-        ``implementations`` are the names that exist: what ``all`` stands for. ``baseline`` names one
-        to compare with; it comes first and is added to every workload that lacks it.
+        ``implementations`` are the names that exist; ``all`` stands for those that are not other
+        libraries. ``baseline`` names one to compare with; it comes first and is added to every workload that lacks it.
         """
         for block in self.exclude:
             spelled_out(block.get("implementation", ()), implementations)
@@ -219,10 +220,8 @@ def spelled_out(asked: Iterable[str], known: Sequence[str]) -> list[str]:
     for name in asked:
         if not (name == "all" or name.endswith(".py") or any(fnmatchcase(k, name) for k in known)):
             raise unknown("implementation", name, known, "See: dpbench list implementations")
-        if name == "all":
-            names += known
-        elif _is_pattern(name):
-            names += [k for k in known if fnmatchcase(k, name)]
+        if name == "all" or _is_pattern(name):
+            names += asked_for(name, known)
         else:
             names.append(name)
     return names

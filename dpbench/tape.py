@@ -24,6 +24,7 @@ from dpbench.graph import reachable
 from dpbench.numerics import factors
 from dpbench.ops.use import Use
 from dpbench.site import Site
+from dpbench.units import Units
 
 Visit = Callable[[SampleGradient], None]
 
@@ -34,6 +35,8 @@ class Tape:
     def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self.parameters = parameters
         self.losses: Tensor | None = None
+        self.units: Units | None = None
+        """Whose examples are summed before the norm; without, each example is its own."""
         self.sites: dict[Any, Site] = {}
         self.boundary: set[Any] = set()
         """Nodes through which recorded uses read their parameters (attached weights)."""
@@ -55,7 +58,7 @@ class Tape:
                     yield root, facts if facts.matrix == ghosts[root] else replace(facts, matrix=False)
 
     def facts(self) -> dict[str, Facts]:
-        """The sizes of every parameter's uses, before any backward; T is added up over uses."""
+        """The sizes of every parameter's uses, before any backward; T is added up over uses and in a unit."""
         uses: dict[str, list[tuple[Use, Derived]]] = {}
         sizes: dict[str, list[Facts]] = {}
         for site in self.sites.values():
@@ -63,7 +66,9 @@ class Tape:
                 for root in derived.roots:
                     uses.setdefault(root, []).append((use, derived))
                     sizes.setdefault(root, []).append(facts)
-        return {root: added(sizes[root], ghostable=ghostable(uses[root])) for root in uses}
+        found = {root: added(sizes[root], ghostable=ghostable(uses[root])) for root in uses}
+        units = self.units
+        return found if units is None else {root: f.joined(len(units), units.largest) for root, f in found.items()}
 
     def backward(self, visit: Visit, *, wasted: Iterable[str] = (), retain_graph: bool = False) -> None:
         """Backpropagate the summed losses; ``visit`` gets each parameter's gradient when it is complete.
@@ -116,12 +121,14 @@ class Tape:
             self._waiting[root] -= 1
             if not self._waiting[root]:
                 del self._waiting[root]
-                self._visit(SampleGradient(root, self.parameters[root], self._arrived.pop(root), self.norm_methods))
+                terms = self._arrived.pop(root)
+                self._visit(SampleGradient(root, self.parameters[root], terms, self.norm_methods, self.units))
 
     def reweighted(self, c: Tensor) -> dict[str, Tensor]:
-        """A second backward, of ``sum_i c_i l_i``: 2a and 2b by autograd (attached mode)."""
+        """A second backward, of ``sum_i c_i l_i``: 2a and 2b by autograd (attached mode); c (B,), or (U,) of units."""
         assert self.losses is not None
-        total = (factors(c.detach(), self.losses.dtype) * self.losses).sum()
+        c = c.detach() if self.units is None else self.units.of_examples(c.detach())
+        total = (factors(c, self.losses.dtype) * self.losses).sum()
         grads = torch.autograd.grad(total, list(self.parameters.values()), allow_unused=True)
         return {name: g for name, g in zip(self.parameters, grads, strict=True) if g is not None}
 

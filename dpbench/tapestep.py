@@ -20,8 +20,10 @@ from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
 from dpbench.probe import is_fake, probe
 from dpbench.recorder import Recorder
+from dpbench.rewriting import rewritten
 from dpbench.separable import refuse_unlike_in_batch
 from dpbench.tape import Tape
+from dpbench.units import Units
 
 Algorithm = Callable[[Tape, Clipping], Mapping[str, Tensor]]
 """From a recorded forward to the clipped sum of each parameter."""
@@ -61,7 +63,8 @@ class TapeStep:
             return output(self._parameters, {}, Clipping(self._clip, self._groups, first, 0).norms, first.new_zeros(0))
         tape = self._record(batch, B, mask)
         try:
-            clipping = Clipping(self._clip, self._groups, first, B, unit)
+            tape.units = None if unit is None else Units(unit, first.device)
+            clipping = Clipping(self._clip, self._groups, first, B, tape.units)
             sums = self._algorithm(tape, clipping)
             self.norm_methods = tape.norm_methods
             assert tape.losses is not None
@@ -98,9 +101,10 @@ class TapeStep:
         state = None if is_fake(self._model) else torch.get_rng_state()
         tape = Tape(self._parameters)
         recorder = Recorder(tape, plan, B, attached=self._attached)
+        compute = rewritten(self._losses) if plan.rewritten else self._losses
         try:
             with torch.enable_grad(), recorder:
-                losses = self._losses(self._model, batch)
+                losses = compute(self._model, batch)
             check_losses(losses, B)
             recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
             if plan.alone:

@@ -17,7 +17,7 @@ from dpbench.tapestep import TapeStep
 
 TITLE = "BK algorithm"
 MODULES = "1 2a 3 2b"
-SUPPORTS = Supports(groups=True)
+SUPPORTS = Supports(groups=True, units=True)
 PRIVATE = True
 
 

@@ -16,7 +16,7 @@ from dpbench.tapestep import TapeStep
 
 TITLE = "BK-MixGhostClip algorithm"
 MODULES = "1 2a (3 or 4) 2b"
-SUPPORTS = Supports(groups=True)
+SUPPORTS = Supports(groups=True, units=True)
 PRIVATE = True
 
 

@@ -16,7 +16,7 @@ from dpbench.tapestep import TapeStep
 
 TITLE = "BK-MixOpt algorithm"
 MODULES = "1 2a (3 2b or 4 5)"
-SUPPORTS = Supports(groups=True)
+SUPPORTS = Supports(groups=True, units=True)
 PRIVATE = True
 
 

@@ -16,7 +16,7 @@ from dpbench.tapestep import TapeStep
 
 TITLE = "GhostClip algorithm"
 MODULES = "1 2a 2b 3 2a 2b"
-SUPPORTS = Supports()
+SUPPORTS = Supports(units=True)
 PRIVATE = True
 
 

@@ -15,7 +15,7 @@ from dpbench.parameters import trainable
 
 TITLE = "Non-private"
 MODULES = "1 2a 2b"
-SUPPORTS = Supports(groups=True)
+SUPPORTS = Supports(groups=True, units=True)
 PRIVATE = False
 
 

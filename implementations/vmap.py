@@ -20,6 +20,8 @@ from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.probe import preserved
 from dpbench.records import Outcome
+from dpbench.rewriting import rewritten
+from dpbench.units import Units
 
 TITLE = "torch.func vmap(grad)"
 MODULES = "1 2a 4 5"
@@ -48,6 +50,9 @@ class Vmapped:
         self._parameters, self._clip = trainable(model), clip
         self._groups = clip.groups(list(self._parameters))
         self.norm_methods = dict.fromkeys(self._parameters, NormMethod.INSTANTIATED)
+        if any(isinstance(module, nn.RNNBase | nn.RNNCellBase) for module in model.modules()):
+            # Fused ones write in place into their first state, which vmap refuses.
+            losses = rewritten(losses)
         one = OneExample(model, losses)
 
         def loss(parameters: dict[str, Tensor], example: Batch) -> Tensor:
@@ -75,12 +80,15 @@ class Vmapped:
                     "loss_chunk) off, or use opacus, fastgradclip, ghostclip or mixghostclip."
                 ) from error
             raise Refused(f"torch.func.vmap cannot run this model: {str(error).splitlines()[0]}") from error
-        clipping = Clipping(self._clip, self._groups, first, B, unit)
-        stored = {name: g.pop(f"model.{name}") for name in self._parameters}  # 4
-        for name, samples in stored.items():
+        units = None if unit is None else Units(unit, first.device)
+        clipping = Clipping(self._clip, self._groups, first, B, units)
+        stored = {}
+        for name in self._parameters:
+            samples = g.pop(f"model.{name}")  # 4
             if mask is not None:
                 samples[~mask] = 0
-            clipping.add_instantiated(name, samples)
+            stored[name] = samples if units is None else units.sum(samples)
+            clipping.add_instantiated(name, stored[name])
         return output(self._parameters, clipping.weighted_sums(stored), clipping.norms, losses)  # 5
 
     def _refuse_hidden(self, given: dict[str, Tensor], batch: Batch) -> None:

@@ -43,6 +43,20 @@ OPS: dict[str, Op] = {
     "linear, normalised weight": lambda x, w, v: F.linear(x.permute(2, 0, 1).permute(1, 2, 0), w / w.norm()),
     "linear, bias of its own weight": lambda x, w, v: F.linear(x, w, w[0] * v),
     "einsum": lambda x, w, v: torch.einsum("btd,de->bte", x, w),
+    "einsum, weight first": lambda x, w, v: torch.einsum("ed,btd->bte", w, x),
+    "einsum, a vector": lambda x, w, v: x * torch.einsum("btd,d->bt", x, v)[..., None],
+    "einsum, scaled weight": lambda x, w, v: torch.einsum("btd,de->bte", x, w * v),
+    "tensordot": lambda x, w, v: torch.tensordot(x, w, 1),
+    "recurrent": lambda x, w, v: torch.rnn_tanh(x, x[None, :, 0] * 0, [w, w, v, v], True, 1, 0.0, False, False, True)[
+        0
+    ],
+    "recurrent, both ways, time first": lambda x, w, v: sum(
+        torch.rnn_relu(
+            x.transpose(0, 1), x[:, 0].expand(2, -1, -1), [w, w, w, w.t()], False, 1, 0.0, False, True, False
+        )[0]
+        .transpose(0, 1)
+        .chunk(2, -1)
+    ),
     "baddbmm": lambda x, w, v: torch.baddbmm(x, x, w.expand(x.shape[0], -1, -1)),
     "scale": lambda x, w, v: x * v,
     "subtract": lambda x, w, v: v - x,
@@ -56,10 +70,14 @@ OPS: dict[str, Op] = {
     "rms norm, time first": lambda x, w, v: F.rms_norm(x.transpose(0, 1), x.shape[-1:], v, 1e-5).transpose(0, 1),
     "group norm": lambda x, w, v: _channels(F.group_norm(_channels(x), 1, v)),
     "conv1d": lambda x, w, v: _channels(F.conv1d(_channels(x), w[..., None], v)),
+    "conv1d, transposed": lambda x, w, v: _channels(
+        F.conv_transpose1d(_channels(x), w[..., None].expand(-1, -1, 3), v, padding=1)
+    ),
     "conv1d, depthwise": lambda x, w, v: _channels(
         F.conv1d(_channels(x), v[:, None, None].expand(-1, 1, 3), padding=1, groups=x.shape[2])
     ),
     "embedding": lambda x, w, v: F.embedding(_ids(x, len(w)), w, padding_idx=-1) + x,
+    "embedding bag": lambda x, w, v: F.embedding_bag(_ids(x, len(w)), w, padding_idx=0)[:, None] + x,
     "index": lambda x, w, v: w[_ids(x, len(w))] + x,
     "class token, expanded": lambda x, w, v: torch.cat([v.expand(x.shape[0], 1, -1), x], 1)[:, : x.shape[1]],
     "class token, repeated": lambda x, w, v: torch.cat([x, v.repeat(x.shape[0], 1, 1)], 1)[:, 1:],

@@ -74,3 +74,21 @@ def test_what_runs_without_gradients_is_in_no_reentrant_checkpoint():
     with torch.no_grad():
         seen.append(reentrant())
     assert seen == [True, False, False]
+
+
+def test_a_mode_knows_whether_a_checkpoint_will_forget_it():
+    seen, mode = [], NoDropout()
+
+    def forward(x):
+        seen.append(mode.is_forgotten())
+        return x.sin()
+
+    x = torch.ones(2, requires_grad=True)
+    with mode:
+        forward(x)
+        checkpoint(forward, x, use_reentrant=False)
+        own = checkpointed(forward, x)
+    assert seen == [False, True, False]
+    own.sum().backward()
+    assert seen == [False, True, False, False]
+    assert not mode.kept

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from dpbench.dropout import without_dropout
 
@@ -44,6 +45,18 @@ class MultiHead(nn.Module):
         return self.attention(x, x, x, need_weights=False)[0].sum(1)
 
 
+class Recurrent(nn.Module):
+    def __init__(self, module, *, packed=False):
+        super().__init__()
+        self.module, self.packed = module(6, 4, num_layers=2, dropout=0.5), packed
+
+    def forward(self, x):
+        x = x[None].expand(3, -1, -1)
+        if not self.packed:
+            return self.module(x)[0].sum(0)
+        return self.module(pack_padded_sequence(x, torch.full((x.shape[1],), 3)))[0].data.view(3, -1, 4).sum(0)
+
+
 MODELS = {
     "module": nn.Dropout(0.5),
     "own class": DropPath(),
@@ -54,6 +67,10 @@ MODELS = {
     "causal attention": Attention(causal=True),
     "by place": Attention(causal=True, by_place=True),
     "multi-head": MultiHead(),
+    "lstm": Recurrent(nn.LSTM),
+    "gru": Recurrent(nn.GRU),
+    "rnn": Recurrent(nn.RNN),
+    "packed": Recurrent(nn.LSTM, packed=True),
 }
 
 
@@ -67,7 +84,7 @@ def test_nothing_is_drawn(model):
     first, second = certain(model, x), certain(model, x)
     assert torch.equal(first, second)
     model.eval()
-    if isinstance(model, nn.Dropout | DropPath | MultiHead):
+    if isinstance(model, nn.Dropout | DropPath | MultiHead | Recurrent):
         assert torch.allclose(first, losses(model, x)), "as in eval mode"
 
 

@@ -48,17 +48,18 @@ def outcomes(seed: int) -> list[str]:
     found = []
     for i, shape in enumerate(shapes):
         batch = batch_of(*shape, seed=seed + i)
+        unit = torch.tensor([chance.randint(0, 3) for _ in range(shape[0])]) if chance.random() < 0.3 else None
         try:
-            expected = per_example(copy.deepcopy(net), squares, batch, clip)
+            expected = per_example(copy.deepcopy(net), squares, batch, clip, unit=unit)
         except (RuntimeError, ValueError):
             return [*found, "torch has no gradient for it"]
         try:
-            out = step(batch)
+            out = step(batch, unit=unit)
         except DpbenchError as refusal:
             found.append(str(refusal)[:40])
         else:
             error = distance(out, expected, clip)
-            assert error < 1e-9, (seed, name, clip, shapes[: i + 1], layers, error)
+            assert error < 1e-9, (seed, name, clip, shapes[: i + 1], unit, layers, error)
             found.append("right")
     return found
 

@@ -96,20 +96,6 @@ def test_clipping_styles_are_right_or_refused_by_name(name, style):
     assert zoo.error(zoo.run(prepare(name, model, losses, clip), batch), expected) < 1e-12
 
 
-@pytest.mark.parametrize("name", PRIVATE)
-def test_per_user_clipping_is_right_or_refused_by_name(name):
-    model, losses, batch, clip, _ = zoo.oracle("tokens")
-    unit = torch.tensor([0, 1, 0, 2, 1])
-    step = prepare(name, model, losses, clip)
-    if not load(name).SUPPORTS.units:
-        with pytest.raises(Refused, match="never forms per-sample gradients"):
-            step(batch, unit=unit)
-        return
-    expected = per_example(model, losses, batch, clip, unit=unit)
-    assert expected.norms.shape == (3,)
-    assert zoo.error(zoo.run(step, batch, unit=unit), expected) < 1e-12
-
-
 @pytest.mark.parametrize("name", available())
 def test_masked_rows_contribute_nothing(name):
     model, losses, batch, clip, _ = zoo.oracle("tokens")

@@ -53,6 +53,15 @@ def test_a_non_finite_example_is_named_with_a_parameter():
         privatize(model, out, 1.0, 5)
 
 
+def test_a_non_finite_unit_is_named():
+    model = nn.Linear(6, 3)
+    batch = zoo.batch_of(5, 6)
+    batch["x"][3, 0] = float("nan")
+    out = prepare("bk", model, zoo.cross_entropy, Clip())(batch, unit=torch.tensor([0, 0, 1, 2, 2]))
+    with pytest.raises(DpbenchError, match=r"not finite: unit 2 in parameter weight"):
+        privatize(model, out, 1.0, 5)
+
+
 def test_a_prepared_step_says_how_it_clipped():
     model, batch = nn.Linear(6, 3), zoo.batch_of(5, 6)
     clip = Clip(0.3, style="per-layer")

@@ -154,6 +154,18 @@ def test_what_a_third_party_tells_of_its_norms_is_in_the_coverage_or_refused_by_
         told(["ghost"])
 
 
+def test_a_stability_constant_of_its_own_is_the_oracle_s_unless_another_is_asked_for(tmp_path):
+    """The file is the loop with s = 0.1, whatever it is asked for."""
+    body = "out = per_example(model, losses, batch, type(clip)(clip.max_norm, stability=0.1))"
+    path = implementation(tmp_path / "silent.py", body)
+    assert not oracle().check(path).parity.passed
+    path = implementation(tmp_path / "open.py", body)
+    (tmp_path / "open.py").write_text((tmp_path / "open.py").read_text() + "STABILITY = 0.1\n")
+    assert oracle().check(path).parity.passed
+    assert not oracle(stability=0.2).check(path).parity.passed
+    assert not oracle(function="automatic").check(path).parity.passed
+
+
 def test_who_says_that_it_is_not_private_is_held_against_the_plain_sum(tmp_path):
     body = "out.norms = None"
     path = implementation(tmp_path / "clipped.py", body)

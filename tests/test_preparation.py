@@ -40,7 +40,7 @@ def test_a_mask_is_one_truth_value_per_example(case, name):
         prepare(name, L(4, 3), squares)({"x": torch.randn(B, 4)}, mask=mask)
 
 
-@pytest.mark.parametrize("name", ["opacus", "vmap", "fastgradclip"])
+@pytest.mark.parametrize("name", available())
 @pytest.mark.parametrize("case", UNITS)
 def test_a_unit_is_one_number_per_example(case, name):
     unit, message = UNITS[case]

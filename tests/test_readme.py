@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import torch
+
 import tests.zoo as zoo
 from dpbench import suite
 from dpbench.models import build
@@ -27,7 +29,10 @@ def test_your_own_implementation_is_complete_and_right(tmp_path):
     path = tmp_path / "ghost.py"
     path.write_text(block("python", '"""Ghost norms'))
     model, losses, batch, clip, expected = zoo.oracle("tokens")
-    assert zoo.error(zoo.run(prepare(str(path), model, losses, clip), batch), expected) < 1e-12
+    step = prepare(str(path), model, losses, clip)
+    assert zoo.error(zoo.run(step, batch), expected) < 1e-12
+    unit = torch.tensor([1, 0, 1, 1, 2])
+    assert zoo.error(step(batch, unit=unit), per_example(model, losses, batch, clip, unit=unit)) < 1e-12
 
 
 def test_your_own_model_is_complete(tmp_path):

@@ -5,12 +5,26 @@ from __future__ import annotations
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.registry import available, load, source_hash
+from dpbench.registry import available, libraries, load, source_hash
 
 
 def test_all_twelve_are_found_with_their_titles():
     assert len(available()) == 12
     assert available()["opacus"] == "Opacus algorithm"
+
+
+def test_libraries_are_listed_apart():
+    assert set(libraries()) & set(available()) == set()
+    assert {"lib:opacus/hooks", "lib:opacus/functorch", "lib:opacus/ew", "lib:opacus/fgc", "lib:opacus/ghost"} <= set(
+        libraries()
+    )
+    assert {"lib:fastdp/bk-ghost", "lib:fastdp/bk-mixghostclip", "lib:fastdp/bk-mixopt"} <= set(libraries())
+
+
+def test_the_hash_of_a_library_changes_with_its_version(monkeypatch):
+    before = source_hash("lib:opacus/hooks")
+    monkeypatch.setattr(load("lib:opacus/hooks"), "TITLE", "Opacus 0.1, hooks")
+    assert source_hash("lib:opacus/hooks") != before
 
 
 def test_an_unknown_name_comes_with_near_ones():
@@ -27,6 +41,11 @@ def test_an_unknown_name_comes_with_near_ones():
         (
             "from dpbench.interface import Supports\nTITLE, MODULES, SUPPORTS, PRIVATE = 'a', 'b', Supports(), True",
             r"has no prepare\(model, losses, clip\)",
+        ),
+        (
+            "from dpbench.interface import Supports\nTITLE, MODULES, SUPPORTS, PRIVATE = 'a', 'b', Supports(), True\n"
+            "STABILITY = '1e-6'",
+            r"STABILITY = '1e-6'; expected a float, the s of its clipping factor",
         ),
     ],
 )

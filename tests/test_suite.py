@@ -51,6 +51,20 @@ def test_axes_are_crossed_and_blocks_override_them(written):
     assert list(groups) == [*gpt2, *images, workload("synthetic:mlp", 64)]
 
 
+def test_libraries_are_run_only_where_they_are_asked_for(written):
+    known = [*KNOWN, "lib:one/fast", "lib:one/slow", "lib:two"]
+
+    def names(asked):
+        text = f'[axes]\nmodel = "a:x"\nbatch = 1\nimplementation = {asked}'
+        return [c.implementation for c in suite.load(written(text)).cells(known)]
+
+    assert names('"all"') == names('"*"') == KNOWN
+    assert names('["bk", "lib:*"]') == ["bk", *known[4:]]
+    assert names('"lib:one/*"') == known[4:6]
+    assert names('"lib:two"') == ["lib:two"]
+    assert [c.implementation for c in suite.load(written('[axes]\nmodel = "a:x"\nbatch = 1')).cells(known)] == KNOWN
+
+
 def test_exclusions_take_cells_and_inclusions_add_them(written):
     groups = suite.load(written(QUICK)).groups(KNOWN)
     for w, cells in groups.items():

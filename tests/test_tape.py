@@ -76,9 +76,6 @@ REFUSED = {
         lambda: Net(written_in_place, p=torch.randn(()), o=L(6, 3)), "parameter p is used by CopySlices"),
     "no rule and not per example": (
         lambda: Net(no_rule, p=torch.randn(1, 4, 6), o=L(4, 3)), "repeat_interleave uses a parameter and has no rule"),
-    "recurrent": (
-        lambda: Net(lambda n, x: n.o(n.m(x[:, None])[0][:, -1]), m=nn.LSTM(6, 5, batch_first=True), o=L(5, 3)),
-        "torch.lstm uses a parameter and has no rule"),
     "embedding that renormalises": (
         lambda: Net(lambda n, x: n.o(n.e((x > 0).long()).mean(1)), e=nn.Embedding(2, 5, max_norm=1.0), o=L(5, 3)),
         "F.embedding with max_norm"),

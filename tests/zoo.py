@@ -163,7 +163,14 @@ CASES: dict[str, Case] = {
         0,
     ),
     "transposed convolution": (
-        lambda: Net(lambda n, x: n.o(n.c(x).mean(2)), c=nn.ConvTranspose1d(4, 5, 3, 2), o=L(5, 3)),
+        lambda: nn.Sequential(
+            nn.ConvTranspose1d(4, 6, 3, 2, padding=1, output_padding=1, groups=2),
+            nn.Unflatten(2, (4, 3)),
+            nn.ConvTranspose2d(6, 5, 2, dilation=2, bias=False),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            L(5, 3),
+        ),
         (4, 6),
         0,
     ),
@@ -180,7 +187,45 @@ CASES: dict[str, Case] = {
         (4, 6),
         0,
     ),
-    "embedding bag": (lambda: nn.Sequential(nn.EmbeddingBag(10, 5, mode="mean"), L(5, 3)), (6,), 10),
+    "attention, other keys": (
+        lambda: Net(
+            lambda n, x: n.o(n.m(x, x[:, :2], x[:, 1:3])[0].mean(1)),
+            m=nn.MultiheadAttention(6, 2, add_bias_kv=True, batch_first=True),
+            o=L(6, 3),
+        ),
+        (4, 6),
+        0,
+    ),
+    "lstm, stacked, both ways": (
+        lambda: Net(
+            lambda n, x: n.o(n.m(x)[0].mean(1)),
+            m=nn.LSTM(6, 5, num_layers=2, bidirectional=True, proj_size=2, batch_first=True),
+            o=L(4, 3),
+        ),
+        (4, 6),
+        0,
+    ),
+    "gru and rnn, time first": (
+        lambda: Net(lambda n, x: n.o(n.r(n.m(x.transpose(0, 1))[0])[1][0]), m=nn.GRU(6, 5), r=nn.RNN(5, 4), o=L(4, 3)),
+        (4, 6),
+        0,
+    ),
+    "one cell, twice": (
+        lambda: Net(lambda n, x: n.o(n.m(x[:, 0], n.m(x[:, 1]))[0]), m=nn.LSTMCell(6, 5), o=L(5, 3)),
+        (2, 6),
+        0,
+    ),
+    "einsum over heads": (
+        lambda: Net(
+            lambda n, x: n.o(torch.einsum("bthk,hkd->btd", torch.einsum("btd,dhk->bthk", x, n.a).tanh(), n.b).mean(1)),
+            a=torch.randn(6, 2, 3),
+            b=torch.randn(2, 3, 5),
+            o=L(5, 3),
+        ),
+        (4, 6),
+        0,
+    ),
+    "embedding bag": (lambda: nn.Sequential(nn.EmbeddingBag(10, 5, mode="mean", padding_idx=2), L(5, 3)), (6,), 10),
     "bilinear, einsum, prelu": (
         lambda: Net(
             lambda n, x: n.p(torch.einsum("bd,dk->bk", n.b(x, x), n.w)),

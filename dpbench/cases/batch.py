@@ -173,10 +173,10 @@ def zeros() -> Problem:
 
 @case("property")
 def not_finite() -> Problem:
-    """One batch with an infinite example, then a good one, which has to be right."""
-    x = vectors(5, 6)
+    """An infinite example between two good batches: it has to be seen, and nothing of it may stay."""
+    x = vectors(5, 6, seed=2)
     x[2, 0] = float("inf")
-    return classified(mlp(), x, vectors(5, 6, seed=1), max_norm=0.7)
+    return classified(mlp(), vectors(5, 6), x, vectors(5, 6, seed=1), max_norm=0.7)
 
 
 @case("property")

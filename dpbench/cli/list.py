@@ -28,9 +28,9 @@ def list_(
 
 
 def _implementations() -> Mapping[str, str]:
-    from dpbench.registry import available
+    from dpbench.registry import available, libraries
 
-    return available()
+    return {**available(), **libraries()}
 
 
 def _models() -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbench.conformance.expected import Expected, declared
-from dpbench.conformance.verdict import Ruling, Verdict
+from dpbench.conformance.verdict import BESIDE, Ruling, Verdict
 from dpbench.records import plain
 from dpbench.reporting.columns import aligned
 
@@ -61,7 +61,7 @@ def block(who: Candidate, verdicts: Sequence[Verdict], *, everything: bool = Fal
     families: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         families.setdefault(verdict.check.partition("/")[0], []).append(verdict)
-    table = [["", "", "error", "fp32", "bf16", "amp-bf16"]]
+    table = [["", "", "error", *BESIDE]]
     table += [[family, _tally(members), *_worst(members)] for family, members in families.items()]
     summary = aligned(table, left=2)
     lines.append(f"  {summary[0]}")
@@ -79,13 +79,13 @@ def _tally(verdicts: Iterable[Verdict]) -> str:
 
 
 def _worst(verdicts: Sequence[Verdict]) -> list[str]:
-    """The largest errors of those that are right: in float64, and in each other precision."""
+    """Of those that are right: the largest error in float64, and in other precisions over the loop's own."""
     right = [v for v in verdicts if v.ruling in (Ruling.RIGHT, Ruling.FREEZES)]
     errors = [v.error for v in right if v.error is not None and v.precision == "float64"]
     cells = [f"{max(errors):.0e}" if errors else ""]
-    for precision in ("fp32", "bf16", "amp-bf16"):
-        found = [n.error for v in right if (n := v.native.get(precision)) and n.error is not None]
-        cells.append(f"{max(found):.0e}" if found else "")
+    for precision in BESIDE:
+        times = [t for v in right if (n := v.native.get(precision)) and (t := n.times_loop) is not None]
+        cells.append(f"{max(times):.1f} x" if times else "")
     return cells
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from dpbench.records import MAX, Outcome, Record, Workload, to_json
+from dpbench.records import MAX, Cell, Outcome, Record, Workload, to_json
 from dpbench.reporting import summary
 from dpbench.reporting.numbers import WORDS, significant, size
 from dpbench.reporting.remarks import remarks, said_of
@@ -127,7 +127,6 @@ def heading(event: Started) -> list[str]:
 
     workloads = list(dict.fromkeys(cell.workload for cell in event.cells))
     steps = list(dict.fromkeys(w.step for w in workloads))
-    clips = list(dict.fromkeys((w.max_norm, w.clip_function, w.clip_style) for w in workloads))
     devices = list(dict.fromkeys((w.device, w.threads) for w in workloads))
     threads = event.environment["flags"]["threads"]
     lines = [f"{len(event.cells)} cells on {len(workloads)} workloads -> {event.path}"]
@@ -139,7 +138,7 @@ def heading(event: Started) -> list[str]:
     if any(w.batch == MAX for w in workloads):
         memory = event.environment["settings"]["memory"] or "the card's memory"
         lines.append(f"B=max: the largest physical batch whose step fits into {memory}, found by tracing")
-    lines += [f"clipping: {formula(*clip)}" for clip in clips]
+    lines += [f"clipping: {said}" for said in formulas(event.cells)]
     return lines
 
 
@@ -150,11 +149,19 @@ def step_says(step: str) -> str:
     return f"{step} ({SAYS[step]})"
 
 
-def formula(max_norm: float, function: str, style: str) -> str:
-    """The clipping of a workload as a formula."""
-    from dpbench.clipping import Clip
+def formulas(cells: Iterable[Cell]) -> list[str]:
+    """How the workloads clip, and who does it with a stability constant of his own."""
+    from dpbench.built import clip_of
+    from dpbench.preparation import settled
 
-    return str(Clip(max_norm=max_norm, function=function, style=style))
+    own: dict[str, list[str]] = {}
+    for cell in cells:
+        clip = clip_of(cell.workload)
+        settled_on = settled(cell.implementation, clip)
+        names = own.setdefault(str(settled_on), [])
+        if settled_on != clip and cell.implementation not in names:
+            names.append(cell.implementation)
+    return [f"{text} ({', '.join(names)})" if names else text for text, names in own.items()]
 
 
 def line_of(row: Row) -> str:

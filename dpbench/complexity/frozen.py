@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from dpbench.complexity.modules import Layer
 from dpbench.facts import Facts
+from dpbench.rewriting import REWRITTEN
 
 FEATURES_FIRST = (F.linear, F.conv1d, F.conv2d, F.conv3d, torch.conv1d, torch.conv2d, torch.conv3d)
 """Functions whose weight is (p, d, ...)."""
@@ -37,10 +38,12 @@ class FrozenUses(TorchFunctionMode):
         self.layers: list[Layer] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is F.multi_head_attention_forward:
+        if func in REWRITTEN:
             # It multiplies inside, which is to be seen, too.
             with self:
-                return func(*args, **(kwargs or {}))
+                out = REWRITTEN[func].function(*args, **(kwargs or {}))
+            if out is not NotImplemented:
+                return out
         out = func(*args, **(kwargs or {}))
         if func in FEATURES_FIRST or func in FEATURES_LAST:
             given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]

@@ -12,6 +12,7 @@ from dpbench.heard import MORE
 from dpbench.parameters import trainable
 from dpbench.probe import probe
 from dpbench.recorder import Recorder
+from dpbench.rewriting import rewritten
 from dpbench.tape import Tape
 
 
@@ -29,7 +30,7 @@ def layers(faked: Faked) -> list[Layer]:
         recorder = Recorder(tape, plan, faked.workload.physical, attached=True)
         frozen = FrozenUses(faked.model, faked.workload.physical)
         with frozen, recorder:
-            losses = faked.losses(faked.model, faked.batch)
+            losses = rewritten(faked.losses)(faked.model, faked.batch)
         recorder.finish(losses)
         found = list(tape.uses())
         tape.close()

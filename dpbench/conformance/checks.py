@@ -22,7 +22,7 @@ from dpbench.models.task import Batches, Task
 from dpbench.parity import refuse_random
 from dpbench.records import Workload
 
-SUBJECTS = ("linear/three-axes",)
+SUBJECTS = ("linear/three-axes", "convolution/groups", "embedding/sequence")
 """Cases on which the kit's properties are looked at."""
 KIT = "kit"
 """The model of a workload that stands for the kit's own problems."""

@@ -14,10 +14,12 @@ Far = tuple[float, str]
 """The largest relative error, and what differed most."""
 
 
-def nearest(got: Sequence[Output], truths: Sequence[Sequence[Output]], epsilon: float) -> Far:
-    """The worst call, each held against the nearest of its right answers."""
+def nearest(got: Sequence[Output | None], truths: Sequence[Sequence[Output]], epsilon: float) -> Far:
+    """The worst call, each held against the nearest of its right answers; what was refused is none."""
     worst: Far = (0.0, "")
     for number, (out, answers) in enumerate(zip(got, truths, strict=True)):
+        if out is None:
+            continue
         error, where = min((distance(out, true, epsilon) for true in answers), key=lambda far: far[0])
         if error > worst[0]:
             worst = error, f"{where} in call {number + 1}" if len(got) > 1 else where
@@ -42,6 +44,15 @@ def distance(got: Output, true: Output, epsilon: float) -> Far:
         return float("inf"), "the clipped sum (it is finite, although the gradient of an example is not)"
     rest = Output({}, got.norms[finite], got.losses), Output({}, true.norms[finite], true.losses)
     return difference(*rest, epsilon)
+
+
+def not_finite(truths: Sequence[Sequence[Output]]) -> set[int]:
+    """The numbers of the calls in which the gradient of an example is infinite or no number."""
+    return {
+        i
+        for i, answers in enumerate(truths)
+        if not all(bool(out.norms is None or out.norms.isfinite().all()) for out in answers)
+    }
 
 
 def same_gradients(out: Output, parameters: Mapping[str, Tensor]) -> str:

@@ -10,18 +10,17 @@ import torch
 
 from dpbench.cases import Case
 from dpbench.clipping import Clip
-from dpbench.conformance.comparing import Far, nearest
+from dpbench.conformance.comparing import Far, nearest, not_finite
 from dpbench.conformance.subject import Subject, truths
 from dpbench.conformance.trial import Trial, tried
-from dpbench.conformance.verdict import Native, Ruling, Verdict
+from dpbench.conformance.verdict import BESIDE, Native, Ruling, Verdict
 from dpbench.errors import DpbenchError
 from dpbench.interface import Output
 from dpbench.parity import TIMES_LOOP, TOLERANCE
 from dpbench.precision import EPSILONS
+from dpbench.preparation import settled
 from dpbench.registry import load
 
-BESIDE = ("fp32", "bf16", "amp-bf16")
-"""Precisions whose errors are shown beside the verdict."""
 _EXACT = torch.finfo(torch.float64).eps
 _NO_CLIPPING = 1e30
 
@@ -52,7 +51,7 @@ def judged(subject: Subject, check: str, name: str) -> Verdict:
         tolerance = TIMES_LOOP * max(nearest(own, answers, epsilon)[0], epsilon)
 
     def verdict() -> Verdict:
-        trial = tried(name, subject.problem() if problem.native else subject.exact(), clip)
+        trial = tried(name, subject.problem() if problem.native else subject.exact(), clip, not_finite(answers))
         return _verdict(name, check, subject, trial, answers, clip, (tolerance, epsilon, precision))
 
     found = ruled(name, check, verdict)
@@ -75,7 +74,7 @@ def ruled(name: str, check: str, verdict: Callable[[], Verdict]) -> Verdict:
 
 def clip_for(subject: Subject, name: str) -> Clip:
     """R of the problem, with the stability constant that the implementation says it has."""
-    return subject.clip(getattr(load(name), "STABILITY", 0.0))
+    return settled(name, subject.clip())
 
 
 def _refused(verdict: Verdict) -> Verdict:
@@ -87,13 +86,17 @@ def _refused(verdict: Verdict) -> Verdict:
 
 def _refusal(case: Case, name: str, subject: Subject) -> Verdict:
     """Where a gradient is given all the same, it has to be that of each example on its own, whoever is beside it."""
-    clip = clip_for(subject, name)
-    outputs = tried(name, subject.exact(), clip).outputs
     try:
-        alone = nearest(outputs, truths(subject.exact(), clip), _EXACT)
+        clip = clip_for(subject, name)
+    except Exception:
+        # The loop cannot compute it, either.
+        clip = settled(name, Clip())
+    trial = tried(name, subject.exact(), clip)
+    try:
+        alone = nearest(trial.outputs, truths(subject.exact(), clip), _EXACT)
     except Exception:
         alone = float("inf"), ""
-    if outputs[0].norms is not None and alone[0] <= TOLERANCE:
+    if trial.clips and alone[0] <= TOLERANCE:
         message = "takes each example on its own, so that none is mixed with another"
         return Verdict(implementation=name, check=case.name, ruling=Ruling.RIGHT, error=alone[0], message=message)
     message = f"it gives a gradient where no example has one of its own: {case.refused}"
@@ -132,7 +135,7 @@ def _error(
     name: str, subject: Subject, trial: Trial, answers: Sequence[Sequence[Output]], clip: Clip, epsilon: float
 ) -> Far:
     """Against the loop over what was trained; of who clips nothing, against the plain sum."""
-    if all(out.norms is None for out in trial.outputs):
+    if not trial.clips:
         if load(name).PRIVATE:
             return float("inf"), "norms (it gave none)"
         answers = truths(subject.exact(), Clip(_NO_CLIPPING), trial.frozen)
@@ -149,14 +152,14 @@ def beside(name: str, subject: Subject, precision: str, clip: Clip, frozen: Sequ
         own = [answer[0] for answer in truths(subject.native(precision), clip, frozen)]
         loop = nearest(own, answers, epsilon)[0]
     except Exception as error:
-        return Native(None, float("nan"), f"the loop raises {type(error).__name__}: {error}".splitlines()[0])
+        return Native(None, float("nan"), epsilon, f"the loop raises {type(error).__name__}: {error}".splitlines()[0])
     try:
-        outputs = tried(name, subject.native(precision), clip).outputs
+        trial = tried(name, subject.native(precision), clip, not_finite(answers))
     except Exception as error:
-        return Native(None, loop, " ".join(f"{type(error).__name__}: {error}".split()))
-    if outputs[0].norms is None:
+        return Native(None, loop, epsilon, " ".join(f"{type(error).__name__}: {error}".split()))
+    if not trial.clips:
         answers = truths(subject.exact(rounded=precision), Clip(_NO_CLIPPING), frozen)
-    return Native(nearest(outputs, answers, epsilon)[0], loop)
+    return Native(nearest(trial.outputs, answers, epsilon)[0], loop, epsilon)
 
 
 def _agree(loop: Output, by_hand: Sequence[float], check: str) -> None:

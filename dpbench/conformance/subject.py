@@ -53,7 +53,7 @@ class Subject:
         )
         return problem
 
-    def clip(self, stability: float = 0.0) -> Clip:
+    def clip(self) -> Clip:
         """With R of the problem, by default the median norm: some examples are clipped, some are not."""
         problem = self.exact()
         R = problem.max_norm
@@ -62,7 +62,7 @@ class Subject:
             norms = _loop(problem, call, Clip()).norms
             assert norms is not None
             R = float(norms.median()) if norms.numel() else 1.0
-        return Clip(R if isfinite(R) and R > 0 else 1.0, style=problem.style, stability=stability)
+        return Clip(R if isfinite(R) and R > 0 else 1.0, style=problem.style)
 
 
 def truths(problem: Problem, clip: Clip, frozen: Iterable[str] = ()) -> list[list[Output]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import same_gradients
 from dpbench.conformance.subject import seeded
+from dpbench.errors import DpbenchError
 from dpbench.interface import Output, Step
 from dpbench.parameters import trainable
 from dpbench.preparation import prepare
@@ -20,7 +21,8 @@ from dpbench.preparation import prepare
 class Trial:
     """What came out; ``asked`` are the parameters that were asked to be trained."""
 
-    outputs: list[Output]
+    outputs: list[Output | None]
+    """None for a call that was refused and may be."""
     asked: tuple[str, ...]
     astray: str = ""
     """A parameter whose ``p.grad`` is not what the output says."""
@@ -28,17 +30,32 @@ class Trial:
     @property
     def frozen(self) -> tuple[str, ...]:
         """Parameters that got no gradient in some call."""
-        return tuple(name for name in self.asked if any(name not in out.grads for out in self.outputs))
+        return tuple(name for name in self.asked if any(name not in out.grads for out in self.outputs if out))
+
+    @property
+    def clips(self) -> bool:
+        """Whether it gave norms."""
+        return any(out.norms is not None for out in self.outputs if out)
 
 
-def tried(name: str, problem: Problem, clip: Clip) -> Trial:
-    """Prepare ``name`` once, and make the calls one after the other."""
+def tried(name: str, problem: Problem, clip: Clip, refusable: Collection[int] = ()) -> Trial:
+    """Prepare ``name`` once, and make the calls one after the other.
+
+    ``refusable``: numbers of calls that it may refuse, as nothing finite comes out of them.
+    """
     parameters = trainable(problem.model)
-    outputs, astray = [], ""
+    outputs: list[Output | None] = []
+    astray = ""
     with prepared(name, problem, clip) as step:
-        for call in problem.calls:
-            with seeded():
-                out = step(call.batch, unit=call.unit, mask=call.mask)
+        for i, call in enumerate(problem.calls):
+            try:
+                with seeded():
+                    out = step(call.batch, unit=call.unit, mask=call.mask)
+            except DpbenchError:
+                if i not in refusable:
+                    raise
+                outputs.append(None)
+                continue
             astray = astray or same_gradients(out, parameters)
             outputs.append(kept(out))
     return Trial(outputs, tuple(parameters), astray)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from math import isfinite
 
 from dpbench.decoding import decode
 from dpbench.records import plain
+
+BESIDE = ("fp32", "bf16", "amp-bf16")
+"""Precisions whose errors are shown beside the verdict."""
 
 
 class Ruling(StrEnum):
@@ -34,7 +38,16 @@ class Native:
     error: float | None
     """None: it raised there."""
     loop: float
+    epsilon: float
+    """The spacing of the numbers there."""
     message: str = ""
+
+    @property
+    def times_loop(self) -> float | None:
+        """How many times the loop's own error, or one rounding; None where one of them is no number to compare."""
+        if self.error is None or not isfinite(self.loop):
+            return None
+        return self.error / max(self.loop, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

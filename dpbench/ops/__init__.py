@@ -10,6 +10,7 @@ from dpbench.ops.convolution import Conv
 from dpbench.ops.embedding import Embedding, Index
 from dpbench.ops.matrix import Addmm, Linear, Matmul
 from dpbench.ops.normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from dpbench.ops.transposed import ConvTranspose
 from dpbench.ops.use import Use
 
 
@@ -29,7 +30,8 @@ class Family(Protocol):
 
 
 FAMILIES: tuple[Family, ...] = (
-    Linear, Addmm, Matmul, Embedding, Index, Conv, LayerNorm, RMSNorm, GroupNorm, InstanceNorm, BatchNorm,
+    Linear, Addmm, Matmul, Embedding, Index, Conv, ConvTranspose,
+    LayerNorm, RMSNorm, GroupNorm, InstanceNorm, BatchNorm,
 )  # fmt: skip
 
 FAMILY_OF: dict[Callable[..., Any], Family] = {f: family for family in FAMILIES for f in family.functions}

@@ -44,10 +44,22 @@ class Convolution(Use):
         padding: Sequence[tuple[int, int]],
         dilation: Sequence[int],
         groups: int,
+        together: int = 1,
     ) -> None:
+        """``together``: so many rows of x, one after the other, are one example."""
         self.parameter = weight
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        self._together = together
         self._x = Kept(x, f"F.conv{len(stride)}d")
+
+    def joined(self, ds: Tensor, examples: Tensor) -> tuple[Use, Tensor]:
+        """The positions of n images are those of one example."""
+        order = examples.flatten()
+        use = Convolution(
+            self.parameter, self._x.get()[order], stride=self.stride, padding=self.padding, dilation=self.dilation,
+            groups=self.groups, together=examples.shape[1],
+        )  # fmt: skip
+        return use, ds[order]
 
     def facts(self, ds: Tensor) -> Facts:
         """T is the number of output positions."""
@@ -79,19 +91,27 @@ class Convolution(Use):
 
     def unfolded(self, ds: Tensor) -> tuple[Tensor, Tensor]:
         """a (B groups, d, T) and ds (B groups, p / groups, T)."""
-        x, out, G = self._padded(ds.dtype), ds.shape[2:], self.groups
+        x, out = self._padded(ds.dtype), ds.shape[2:]
         windows = [x[(slice(None), slice(None), *self._window(offset, out))] for offset in self._offsets()]
         a = (windows[0].unsqueeze(2) if len(windows) == 1 else torch.stack(windows, 2)).flatten(3)
-        return a.reshape(x.shape[0] * G, -1, a.shape[-1]), ds.reshape(x.shape[0] * G, -1, a.shape[-1])
+        return self._by_group(a, a.shape[-1]), self._by_group(ds, a.shape[-1])
+
+    def _by_group(self, x: Tensor, positions: int) -> Tensor:
+        """(rows, channels, ..., *positions) -> (B groups, channels / groups x ..., T)."""
+        split = x.reshape(x.shape[0] * self.groups, -1, positions)
+        if self._together == 1:
+            return split
+        apart = torch.unflatten(split, 0, (-1, self._together, self.groups))
+        return apart.permute(0, 2, 3, 1, 4).flatten(0, 1).flatten(2)
 
     def instantiate(self, ds: Tensor) -> Tensor:
         """``g_i = ds_i unfold(x_i)^T``; over many positions the library's weight gradient, example by example."""
-        B, T = ds.shape[0], prod(ds.shape[2:])
-        if T > MANY_POSITIONS:
-            return torch.stack([self._library(ds[i : i + 1], slice(i, i + 1)) for i in range(B)])
+        n = self._together
+        if prod(ds.shape[2:]) > MANY_POSITIONS:
+            return torch.stack([self._library(ds[i : i + n], slice(i, i + n)) for i in range(0, ds.shape[0], n)])
         a, ds = self.unfolded(ds)
-        g = ds * a.mT if T == 1 else torch.bmm(ds, a.mT)
-        return g.reshape(B, *self.parameter.shape)
+        g = ds * a.mT if a.shape[2] == 1 else torch.bmm(ds, a.mT)
+        return g.reshape(-1, *self.parameter.shape)
 
     def weighted_sum(self, ds: Tensor, c: Tensor) -> Tensor:
         """The library's own weight gradient of the weighted ``ds``; one matrix product where T = 1."""
@@ -116,7 +136,7 @@ class Convolution(Use):
 
     def squared_ghost_norm(self, ds: Tensor) -> Tensor:
         """Squared norms from Grams over the output positions, the first by the cheaper of two ways."""
-        T = prod(ds.shape[2:])
+        T = self._together * prod(ds.shape[2:])
         if pixels := self._pixels_of_gram(T):
             return self._norm_by_pixels(ds, pixels)
         a, ds = self.unfolded(ds)
@@ -127,7 +147,8 @@ class Convolution(Use):
     def _pixels_of_gram(self, T: int) -> int | None:
         """The number of padded pixels, where one Gram of them is cheaper than one of T unfolded patches."""
         channels, taps = self.parameter.shape[1], prod(self.parameter.shape[2:])
-        pixels = prod(n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
+        sizes = (n + a + b for n, (a, b) in zip(self._x.get().shape[2:], self.padding, strict=True))
+        pixels = self._together * prod(sizes)
         by_pixels = pixels**2 * channels + MOVE * (pixels**2 + T**2 * taps)
         by_unfolding = T**2 * channels * taps + MOVE * T * channels * taps
         return pixels if T > 1 and by_pixels < by_unfolding else None
@@ -137,23 +158,22 @@ class Convolution(Use):
 
         ``<a_t, a_u> = sum_k <x_{t+k}, x_{u+k}>``: k^2 times fewer products than unfolding first.
         """
-        x, out, G = self._padded(ds.dtype), ds.shape[2:], self.groups
+        x, out, n = self._padded(ds.dtype), ds.shape[2:], self._together
         size = x.shape[2:]
-        flat = x.reshape(x.shape[0] * G, -1, pixels)
-        ds = ds.reshape(flat.shape[0], -1, prod(out))
+        flat, ds = self._by_group(x, prod(size)), self._by_group(ds, prod(out))
         norms = torch.empty(flat.shape[0], dtype=accumulator(ds.dtype), device=ds.device)
         step = max(1, CACHE // pixels**2)
         for i in range(0, flat.shape[0], step):
             block = flat[i : i + step]
-            gram = torch.bmm(block.mT, block).reshape(-1, *size, *size)
-            windows = [self._window(offset, out) for offset in self._offsets()]
+            gram = torch.bmm(block.mT, block).reshape(-1, n, *size, n, *size)
+            windows = [[slice(None), *self._window(offset, out)] for offset in self._offsets()]
             total = gram[(slice(None), *windows[0], *windows[0])].clone(memory_format=torch.contiguous_format)
             for window in windows[1:]:
                 total += gram[(slice(None), *window, *window)]
             part = ds[i : i + step]
             products = total.reshape(part.shape[0], -1).to(norms.dtype)
             norms[i : i + step] = (products * torch.bmm(part.mT, part).flatten(1)).sum(1)
-        return norms.reshape(-1, G).sum(1).clamp_(min=0)
+        return norms.reshape(-1, self.groups).sum(1).clamp_(min=0)
 
 
 class Conv:
@@ -168,11 +188,10 @@ class Conv:
     def uses(call: Call) -> list[Use] | None:
         """The kernel, and the bias as a shift of the channels."""
         x, weight, bias = (call.arguments[k] for k in ("input", "weight", "bias"))
-        layout = call.layouts.get("input")
         n = weight.ndim - 2
-        if layout is None or layout.axis != 0 or layout.rows != 1 or x.ndim != n + 2:
+        if not is_batch_first(call, n):
             return None
-        stride, dilation = (_each(call.arguments[k], n) for k in ("stride", "dilation"))
+        stride, dilation = (each(call.arguments[k], n) for k in ("stride", "dilation"))
         uses: list[Use] = []
         if call.is_parameter("weight"):
             padding = _padding(call.arguments["padding"], weight.shape[2:], dilation)
@@ -183,7 +202,16 @@ class Conv:
         return uses
 
 
-def _each(value: int | Sequence[int], n: int) -> list[int]:
+def is_batch_first(call: Call, pixels: int) -> bool:
+    """Whether the input is (B, C, *pixels), with nothing folded into B."""
+    layout = call.layouts.get("input")
+    return (
+        layout is not None and layout.axis == 0 and layout.rows == 1 and call.arguments["input"].ndim == pixels + 2
+    )  # fmt: skip
+
+
+def each(value: int | Sequence[int], n: int) -> list[int]:
+    """A size for each of ``n`` dimensions."""
     if isinstance(value, int):
         return [value] * n
     return list(value) * (n if len(value) == 1 else 1)
@@ -195,4 +223,4 @@ def _padding(value: Any, kernel: Sequence[int], dilation: Sequence[int]) -> list
     if value == "same":
         totals = [dil * (k - 1) for k, dil in zip(kernel, dilation, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
-    return [(n, n) for n in _each(value, len(kernel))]
+    return [(n, n) for n in each(value, len(kernel))]

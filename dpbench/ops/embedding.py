@@ -27,6 +27,10 @@ class Lookup(Use):
         self.padding_idx = None if padding_idx is None else padding_idx % table.shape[0]
         self._ids = Kept(ids, what)
 
+    def joined(self, ds: Tensor, examples: Tensor) -> tuple[Use, Tensor]:
+        """T is then n times as long."""
+        return Lookup(self.parameter, self._ids.get()[examples], self.padding_idx), ds[examples]
+
     def pair(self, ds: Tensor) -> tuple[Tensor, Tensor]:
         """(ids, ds) as (B, T) and (B, T, d)."""
         ids = self._ids.get()

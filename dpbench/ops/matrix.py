@@ -51,6 +51,11 @@ class Matrix(Use):
         self.transposed = transposed
         self._a = Kept(a, what)
 
+    def joined(self, ds: Tensor, examples: Tensor) -> tuple[Use, Tensor]:
+        """T is then n times as long."""
+        a = self._a.get()[examples]
+        return Matrix(self.parameter, a, transposed=self.transposed), ds[examples]
+
     def pair(self, ds: Tensor) -> tuple[Tensor, Tensor]:
         """(a, ds) as (B, T, d) and (B, T, p)."""
         a = self._a.get()

@@ -39,6 +39,12 @@ def joint_squared_ghost_norm(terms: Sequence[tuple[Use, Tensor]]) -> Tensor | No
     return None if total is None else total.clamp(min=0)
 
 
+def joined(terms: Sequence[tuple[Matrix, Tensor]]) -> tuple[Matrix, Tensor]:
+    """Matrix uses of one tensor as one use, concatenated along T, and its output gradient."""
+    rows, columns = (torch.cat(parts, 1) for parts in zip(*(_rows_and_columns(*term) for term in terms), strict=True))
+    return Matrix(terms[0][0].parameter, columns), rows
+
+
 def _rows_and_columns(use: Matrix, ds: Tensor) -> tuple[Tensor, Tensor]:
     """(B, T, rows) and (B, T, columns) of the parameter as it is stored."""
     a, ds = use.pair(ds)

@@ -28,6 +28,13 @@ class Use:
         """The sizes that its cost follows from."""
         return Facts.vector(batch=ds.shape[0], size=self.parameter.numel(), rule=type(self).__name__.lower())
 
+    def joined(self, ds: Tensor, examples: Tensor) -> tuple[Use, Tensor]:
+        """This use and its ``ds`` with each row of ``examples`` (U, n) as one example; wherever it is ghostable.
+
+        A gradient is a sum over an example's positions, so that the positions of n examples are those of one.
+        """
+        raise NotImplementedError
+
     def instantiate(self, ds: Tensor) -> Tensor:
         """Per-sample gradients (module 4), shape (B, *parameter.shape)."""
         raise NotImplementedError

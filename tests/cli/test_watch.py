@@ -3,7 +3,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from dpbench.cli.live import Live
-from dpbench.cli.watch import Json, Lines, line_of
+from dpbench.cli.watch import Json, Lines, formulas, line_of
 from dpbench.records import Cell, Outcome, from_json
 from dpbench.rows import rows
 from dpbench.runner import Progress
@@ -43,6 +43,14 @@ def test_lines_come_one_for_each_record_and_the_summary_last(tmp_path):
     text = "\n".join(said)
     assert "3 cells: 2 ok, 1 refused" in text
     assert str(read(tmp_path / next(tmp_path.glob("*.jsonl")).name).path) in text
+
+
+def test_who_clips_with_a_constant_of_his_own_is_named():
+    cells = [Cell(name, workload()) for name in ("bk", "lib:opacus/hooks", "opacus", "lib:opacus/ghost")]
+    plain, own = formulas(cells)
+    assert plain.startswith("C_i = min(1, 1 / ||g_i||);")
+    assert own.startswith("C_i = min(1, 1 / (||g_i|| + 1e-06));")
+    assert own.endswith("(lib:opacus/hooks, lib:opacus/ghost)")
 
 
 def test_resuming_says_how_much_is_done(tmp_path):

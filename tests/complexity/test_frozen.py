@@ -106,6 +106,22 @@ def test_a_weight_that_mixes_positions_stands_on_the_left():
     assert layer.facts.product_flops == 2 * 2 * 6 * 3 * 5
 
 
+def test_attention_multiplies_inside():
+    model = frozen(nn.MultiheadAttention(6, 2, batch_first=True))
+    found = seen(model, torch.ones(2, 4, 6), lambda x: model(x, x, x))
+    assert [shape(layer) for layer in found] == [
+        ("in_proj_weight", "linear", 4, 6, 18),
+        ("out_proj.weight", "linear", 4, 6, 6),
+    ]
+
+
+def test_so_does_a_recurrent_layer_at_every_time():
+    model = frozen(nn.LSTM(3, 5, batch_first=True))
+    first, *others = seen(model, torch.ones(2, 4, 3))
+    assert shape(first) == ("weight_ih_l0", "linear", 4, 3, 20)
+    assert [shape(layer) for layer in others] == [("weight_hh_l0", "linear", 1, 5, 20)] * 4
+
+
 def test_trained_weights_vectors_and_other_functions_are_none_of_them():
     model = nn.Sequential(nn.Embedding(9, 4), nn.LayerNorm(4), nn.Linear(4, 4), nn.Linear(4, 2))
     frozen(model)

@@ -20,6 +20,11 @@ def image(model: str, size: int = 32, **axes: object) -> Workload:
     return Workload(model=model, batch=5, image_size=size, classes=10, **axes)  # type: ignore[arg-type]
 
 
+def family(name: str) -> Workload:
+    file = Path(__file__).with_name("families.py")
+    return Workload(model=f"{file}:{name}", batch=5, seq_len=4, classes=3)
+
+
 TINY: dict[str, Workload] = {
     "gpt2": text(f"gpt2({GPT2})"),
     "gpt2 untied": text(f"gpt2({GPT2},tie_word_embeddings=false)"),
@@ -47,6 +52,12 @@ TINY: dict[str, Workload] = {
     ),
     "resnet18": image("torchvision:resnet18", norm="group"),
     "vgg11": image(f"{Path(__file__).with_name('vgg11.py')}:build"),
+    "lstm": family("lstm"),
+    "gru": family("gru"),
+    "attention": family("attention"),
+    "transposed": family("decoder"),
+    "einsum": family("einsum"),
+    "bags": family("bags"),
     "mlp, in-place, three axes": Workload(
         model="synthetic:mlp(width=12,depth=3,inplace=true)", batch=5, seq_len=4, classes=5
     ),

@@ -1,0 +1,20 @@
+"""fastDP in clipping mode ``ghost``. Modules 1, 2a, 2b, 3, 2b: norms from Grams over T."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from dpbench.clipping import Clip
+from dpbench.interface import Losses
+from implementations.peers.fastdp import FASTDP, STABILITY, SUPPORTS, Engine
+
+__all__ = ["MODULES", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
+
+TITLE = FASTDP.titled("clipping mode ghost")
+MODULES = "1 2a 2b 3 2b"
+PRIVATE = True
+
+
+def prepare(model: nn.Module, losses: Losses, clip: Clip) -> Engine:
+    """A step for ``model``."""
+    return Engine(model, losses, clip, "ghost")
