@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from dpbench import refusals
 from dpbench.batch import Batch
 from dpbench.clipping import Clip
 from dpbench.interface import Losses, Output, Supports, output
@@ -29,7 +30,10 @@ class NonPrivate:
         """``sum_i g_i``."""
         losses = self._losses(self._model, batch)
         total = losses.sum() if mask is None else losses[mask].sum()
-        found = torch.autograd.grad(total, list(self._parameters.values()), allow_unused=True)
+        with refusals.of_plain_backward():
+            found = torch.autograd.grad(total, list(self._parameters.values()), allow_unused=True)
+        if any(g is not None and g.layout != torch.strided for g in found):
+            raise refusals.sparse_gradient()
         sums = dict(zip(self._parameters, found, strict=True))
         return output(self._parameters, sums, None, losses.detach())
 

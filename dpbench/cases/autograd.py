@@ -101,7 +101,7 @@ def activation_overwritten() -> Problem:
         h.add_(1)
         return out
 
-    return classified(Net(forward, a=nn.Linear(6, 5), head=nn.Linear(5, 3)), vectors(5, 6))
+    return classified(Net(forward, a=nn.Linear(6, 5), head=nn.Linear(5, 3)), vectors(5, 6), max_norm=1.0)
 
 
 @case("property")
@@ -134,7 +134,7 @@ def checkpointed_with_reentry() -> Problem:
         lambda m, x: m.head(checkpoint(m.block, m.a(x), use_reentrant=True)),
         a=nn.Linear(6, 6), block=mlp(), head=nn.Linear(3, 3),
     )  # fmt: skip
-    return classified(model, vectors(5, 6))
+    return classified(model, vectors(5, 6), max_norm=1.0)
 
 
 @case("property", refused="the block is left without gradients, though the losses depend on it: no loop would notice")

@@ -25,8 +25,8 @@ REFUSED_FOR_ANOTHER_REASON = {
     "autograd/checkpointed-with-reentry",
     "autograd/checkpointed-with-reentry-first",
 }
-NOT_FINITE = {"batch/not-finite": {0}}
-"""The calls of a case in which a loss is infinite on purpose."""
+NOT_FINITE = {"batch/not-finite": {1}}
+"""The calls of a case in which an example is infinite on purpose."""
 
 
 def built(name):
