@@ -5,8 +5,9 @@ A section for each ruling, in it the name of a check, or a pattern of names, and
     [refuses]
     "autograd/inside-a-script" = "no function mode sees inside torch.jit.script"
 
-``also = "tape.toml"`` at the top takes over what another file beside it says. What a file does not name is expected to be right. A verdict that is better than declared is as
-much of a difference as a worse one, so that the file stays true.
+``also = "tape.toml"`` at the top takes over what another file beside it says. What a file does not
+name is expected to be right. A verdict that is better than declared is as much of a difference as a
+worse one, so that the file stays true.
 """
 
 from __future__ import annotations
