@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness generated overhead recording published calibrated tracing clean
+.PHONY: help quickstart test lint exactness conformance generated overhead recording published calibrated tracing clean
 
 help: ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,11 @@ lint: $(STAMP) ## Style, types and the direction of imports
 
 exactness: $(STAMP) ## Every implementation on every small network against the float64 per-example loop
 	$(BIN)/python -m pytest -m slow tests/exactness
+
+conformance: $(STAMP) ## Every implementation and library on the cases of the kit, into results/reference
+	mkdir -p results
+	$(BIN)/dpbench verify --impl 'all,lib:*' --json > results/conformance.jsonl
+	$(BIN)/python -m tests.benchmarks.conformance
 
 generated: $(STAMP) ## Networks drawn by chance against the float64 per-example loop (DRAWS=, FIRST=)
 	$(BIN)/python -m pytest -m slow tests/test_generated.py

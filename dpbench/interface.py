@@ -119,7 +119,7 @@ class Implementation(Protocol):
     PRIVATE: bool
     """Whether it clips: False is a baseline, whose sum no noise can make private."""
     # STABILITY: float, where it has one: the s in its own min(1, R / (||g_i|| + s)). It is taken where the
-    # user asks for none.
+    # user asks for none. NEEDS: str, of what wraps a library: what is missing and how to get it, or nothing.
 
     def prepare(self, model: nn.Module, losses: Losses, clip: Clip) -> Step:
         """A step for this model; called once."""

@@ -73,7 +73,7 @@ def scalar_parameter() -> Problem:
     return classified(Net(lambda m, x: m.a(x) * m.t, a=nn.Linear(6, 3), t=torch.tensor(0.7)), vectors(5, 6))
 
 
-@case("opacus issue 391")
+@case("property")
 def functional() -> Problem:
     """F.linear on a bare parameter: hooks on modules see none of it."""
     model = Net(

@@ -116,7 +116,7 @@ def rms_norm() -> Problem:
     return classified(between(nn.RMSNorm(6)), vectors(5, 4, 6))
 
 
-@case("private-transformers issue 21")
+@case("T5: Raffel et al. 2019, 1910.10683")
 def rms_norm_by_hand() -> Problem:
     """The norm of T5: arithmetic, and a product with a bare parameter."""
     norm = Net(

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpbench.conformance.expected import Expected, declared
+from dpbench.conformance.expected import Expected, declaration, declared
 from dpbench.conformance.verdict import BESIDE, Ruling, Verdict
 from dpbench.records import plain
 from dpbench.reporting.columns import aligned
@@ -30,8 +30,8 @@ class Candidate:
     title: str
     source: str
     expected: Expected
-    path: Path | None
-    """The file that declares it."""
+    path: Path
+    """The file that declares it, or would."""
 
     @classmethod
     def of(cls, name: str) -> Candidate:
@@ -39,13 +39,20 @@ class Candidate:
         from dpbench.conformance.checks import OWN, kit
         from dpbench.registry import load, source_file, source_hash
 
-        expected, path = declared(source_file(name))
+        source = source_file(name)
+        expected, path = declared(source)
         expected.check_names([*kit(), *(name for name, _, _ in OWN)], str(path))
-        return cls(name, load(name).TITLE, source_hash(name), expected, path)
+        beside = path or (source or Path(name)).with_suffix(".toml")
+        return cls(name, load(name).TITLE, source_hash(name), expected, beside)
 
     def surprise(self, verdict: Verdict) -> str:
         """How a verdict differs from what is declared."""
         return self.expected.surprise(verdict)
+
+    def declare(self, verdicts: Sequence[Verdict]) -> Path:
+        """Write down what was found; the file's path."""
+        self.path.write_text(declaration(verdicts), encoding="utf-8")
+        return self.path
 
     def is_worse(self, verdict: Verdict) -> bool:
         """Whether it is worse than declared."""

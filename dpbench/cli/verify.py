@@ -40,6 +40,9 @@ def verify(
     processes: Annotated[int | None, typer.Option(help="Checks at a time; default: one per core.", min=1)] = None,
     timeout: Annotated[float, typer.Option(help="Seconds after which a check is given up.", min=0.1)] = 120.0,
     everything: Annotated[bool, typer.Option("--all", "-a", help="A line for each check, right ones, too.")] = False,
+    declare: Annotated[
+        bool, typer.Option("--declare", help="Write what is found into the file beside each implementation.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One verdict a line, and nothing else on stdout.")] = False,
 ) -> None:
     """Hold implementations against cases with known answers, or against your own model (--model).
@@ -54,14 +57,14 @@ def verify(
       5    nothing selected
       130  interrupted
     """
-    from dpbench.conformance.checks import checks
+    from dpbench.conformance.checks import KIT, checks
     from dpbench.conformance.verify import Pair
     from dpbench.conformance.verify import verify as verdicts
 
     workload = workload_of(axes)
-    candidates = {
-        name: Candidate.of(name) for name in spelled_out(in_lists(axes)["implementation"] or ["all"], names())
-    }
+    if declare and (case or workload.model != KIT):
+        raise DpbenchError("--declare writes down the whole kit; give it neither --case nor --model")
+    candidates = {name: Candidate.of(name) for name in present(in_lists(axes)["implementation"] or ["all"])}
     known = checks(workload)
     chosen = {c.name: c for c in selected(known.values(), case) if not c.missing}
     pairs = [Pair(name, c) for name in candidates for c in chosen]
@@ -78,10 +81,14 @@ def verify(
                 typer.echo(block(who, ordered, everything=everything or len(chosen) <= 12) + "\n")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    everyone = [(candidates[name], list(mine.values())) for name, mine in found.items()]
+    everyone = [(candidates[name], [mine[c] for c in chosen]) for name, mine in found.items()]
     if not as_json and len(everyone) > 1:
         typer.echo(counts(everyone))
     _say_missing(selected(known.values(), case))
+    if declare:
+        for who, verdicts_ in everyone:
+            typer.echo(f"declared in {who.declare(verdicts_)}", err=True)
+        return
     surprised = [v for who, verdicts_ in everyone for v in verdicts_ if who.surprise(v)]
     _write_scripts([v for v in surprised if v.ruling == "wrong"], scripts)
     if surprised:
@@ -108,6 +115,29 @@ def workload_of(axes: Axes) -> Workload:
     with ForkServer() as server:
         check(server, [Cell("", workload)], 600.0)
     return workload
+
+
+def present(asked: list[str]) -> list[str]:
+    """The implementations that are asked for, without those of ``all`` and patterns whose library is missing.
+
+    Raises:
+        DpbenchError: one that is named is missing; says how to get it.
+    """
+    from dpbench.registry import load
+
+    found = []
+    for name in dict.fromkeys(spelled_out(asked, names())):
+        if needs := getattr(load(name), "NEEDS", ""):
+            if name in asked:
+                raise DpbenchError(f"{name} needs {needs}")
+            typer.echo(f"left out: {name} needs {needs}", err=True)
+        else:
+            found.append(name)
+    if not found:
+        raise EmptySelection(
+            f"--impl {','.join(asked)}: nothing of that is installed. See: dpbench list implementations"
+        )
+    return found
 
 
 def selected(known: Iterable[Check], asked: list[str] | None) -> list[Check]:

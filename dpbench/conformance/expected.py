@@ -12,6 +12,7 @@ worse one, so that the file stays true.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from dpbench.conformance.verdict import Ruling, Verdict
 from dpbench.errors import DpbenchError, unknown
 
 ALSO = "also"
+_LONGEST = 160
+"""Characters of a reason that is taken from a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,26 @@ class Expected:
         for k in self.known:
             if not any(fnmatchcase(name, k.pattern) for name in names):
                 raise unknown("check", k.pattern, names, f"Declared in {where}. See: dpbench list cases")
+
+
+def declaration(verdicts: Iterable[Verdict]) -> str:
+    """The text of a file that declares what was found, each with what was said or seen as its reason."""
+    sections: dict[Ruling, list[str]] = {ruling: [] for ruling in Ruling if ruling is not Ruling.RIGHT}
+    for verdict in verdicts:
+        if verdict.ruling is not Ruling.RIGHT:
+            entry = f"{json.dumps(verdict.check)} = {json.dumps(_reason(verdict), ensure_ascii=False)}"
+            sections[verdict.ruling].append(entry)
+    parts = ["\n".join([f"[{ruling}]", *entries]) for ruling, entries in sections.items() if entries]
+    return "\n\n".join(["# Written by: dpbench verify --declare", *parts]) + "\n"
+
+
+def _reason(verdict: Verdict) -> str:
+    if verdict.message:
+        text = " ".join(verdict.message.split())
+        return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " ..."
+    if verdict.frozen:
+        return f"no gradient of {', '.join(verdict.frozen)}"
+    return f"off by {verdict.error:.1e} in {verdict.worst}"
 
 
 def declared(source: Path | None) -> tuple[Expected, Path | None]:

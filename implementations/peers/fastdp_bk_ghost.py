@@ -8,9 +8,10 @@ from dpbench.clipping import Clip
 from dpbench.interface import Losses
 from implementations.peers.fastdp import FASTDP, STABILITY, SUPPORTS, Engine
 
-__all__ = ["MODULES", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
+__all__ = ["MODULES", "NEEDS", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
 
 TITLE = FASTDP.titled("clipping mode ghost")
+NEEDS = FASTDP.needs
 MODULES = "1 2a 2b 3 2b"
 PRIVATE = True
 

@@ -47,10 +47,15 @@ class Library:
             found = re.search(r"^__version__\s*=\s*['\"](.+?)['\"]", text, flags=re.M)
             return found[1] if found else "of unknown version"
 
+    @property
+    def needs(self) -> str:
+        """What is missing and how to get it; empty where it is there."""
+        return f"{self.module}: {self.remedy}" if self.version is None else ""
+
     def titled(self, mode: str) -> str:
         """The title of one way to run it, with its version or what it needs."""
-        if self.version is None:
-            return f"{self.name}, {mode} (needs {self.module}: {self.remedy})"
+        if self.needs:
+            return f"{self.name}, {mode} (needs {self.needs})"
         return f"{self.name} {self.version}, {mode}"
 
     def load(self) -> ModuleType:

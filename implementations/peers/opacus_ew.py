@@ -13,9 +13,10 @@ from dpbench.clipping import Clip
 from dpbench.interface import Losses
 from implementations.peers.opacus import OPACUS, STABILITY, SUPPORTS, Stored
 
-__all__ = ["MODULES", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
+__all__ = ["MODULES", "NEEDS", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
 
 TITLE = OPACUS.titled("ExpandedWeights")
+NEEDS = OPACUS.needs
 MODULES = "1 2a 4 5"
 PRIVATE = True
 

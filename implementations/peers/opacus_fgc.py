@@ -8,9 +8,10 @@ from dpbench.clipping import Clip
 from dpbench.interface import Losses
 from implementations.peers.opacus import OPACUS, STABILITY, SUPPORTS, Twice
 
-__all__ = ["MODULES", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
+__all__ = ["MODULES", "NEEDS", "PRIVATE", "STABILITY", "SUPPORTS", "TITLE", "prepare"]
 
 TITLE = OPACUS.titled("fast gradient clipping")
+NEEDS = OPACUS.needs
 MODULES = "1 2a 2b 4 2a 2b"
 PRIVATE = True
 

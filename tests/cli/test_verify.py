@@ -59,6 +59,29 @@ def test_better_than_declared_exits_1_too(tmp_path):
     assert "1 better than declared; take what is better out of the file" in done.stderr
 
 
+def test_what_is_found_can_be_declared(tmp_path, monkeypatch):
+    from dpbench.conformance import checks
+
+    few = dict(list(checks.kit().items())[:2])
+    monkeypatch.setattr(checks, "checks", lambda workload: few)
+    name = mutant(tmp_path, after="out.grads['0.weight'] *= 1.01")
+    assert verify("--impl", name, "--declare").exit_code == 0
+    text = (tmp_path / "mutant0.toml").read_text()
+    assert '[wrong]\n"linear/two-axes" = "off by 1.0e-02 in 0.weight"\n' in text
+    assert verify("--impl", name, *FAST[:1], "linear/two-axes").exit_code == 0
+
+
+def test_a_library_that_is_missing_is_left_out_of_patterns_and_a_mistake_by_name(tmp_path, monkeypatch):
+    from dpbench import registry
+
+    monkeypatch.setattr(registry.load("lib:opacus/ghost"), "NEEDS", "opacus: pip install it")
+    done = verify("--impl", "lib:opacus/ghost*,bk", *FAST[:1], "linear/two-axes")
+    assert done.exit_code == 0
+    assert "left out: lib:opacus/ghost needs opacus: pip install it" in done.stderr
+    done = verify("--impl", "lib:opacus/ghost", *FAST)
+    assert "lib:opacus/ghost needs opacus: pip install it" in str(done.exception)
+
+
 OWN = """
 import torch
 
