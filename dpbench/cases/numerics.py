@@ -109,7 +109,7 @@ def cast_inside() -> Problem:
         return logits
 
     parts = {"a": nn.Linear(6, 5), "scale": torch.rand(5), "head": nn.Linear(5, 3)}
-    return classified(Net(forward, **parts), vectors(5, 4, 6))
+    return classified(Net(forward, **parts), vectors(5, 4, 6), rounding=1e-6)
 
 
 @case("property")
@@ -119,7 +119,7 @@ def softmax_in_float32() -> Problem:
         lambda m, x: m.head(F.softmax(m.a(x), -1, dtype=torch.float32).to(x.dtype)).mean(1),
         a=nn.Linear(6, 5), head=nn.Linear(5, 3),
     )  # fmt: skip
-    return classified(model, vectors(5, 4, 6))
+    return classified(model, vectors(5, 4, 6), rounding=1e-6)
 
 
 @case("functorch issue 408")

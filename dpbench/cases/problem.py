@@ -34,6 +34,8 @@ class Problem:
     """Of the first call, where arithmetic gives them: the loop over the examples is held against them, too."""
     native: bool = False
     """Whether the losses autocast, so that the verdict falls in their precision and not in float64."""
+    rounding: float = 0.0
+    """The relative error that is allowed for, as the model casts to float32 inside."""
     random: bool = False
     """Whether the forward draws: right is what the seed gives to the whole batch, or to one example after the other."""
 

@@ -60,6 +60,6 @@ def same_gradients(out: Output, parameters: Mapping[str, Tensor]) -> str:
     """The parameter whose ``p.grad`` is not what the output gives; empty if there is none."""
     for name, g in out.grads.items():
         kept = parameters[name].grad
-        if kept is None or not torch.equal(kept.nan_to_num(), g.nan_to_num()):
+        if kept is not g and (kept is None or not torch.equal(kept.nan_to_num(), g.nan_to_num())):
             return name
     return ""

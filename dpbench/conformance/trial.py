@@ -78,6 +78,7 @@ def once(name: str, problem: Problem, clip: Clip, batch: Batch) -> Output:
 
 
 def kept(out: Output) -> Output:
-    """A copy that no later step can change."""
+    """A copy that no later step can change; dense, whatever layout a gradient comes in."""
     norms = None if out.norms is None else out.norms.detach().clone()
-    return Output({name: g.detach().clone() for name, g in out.grads.items()}, norms, out.losses.detach(), out.clip)
+    grads = {name: g.detach().to_dense() if g.is_sparse else g.detach().clone() for name, g in out.grads.items()}
+    return Output(grads, norms, out.losses.detach(), out.clip)
