@@ -86,7 +86,7 @@ def test_the_oracle_takes_its_constant_and_tells_it_from_none(name):
     model, losses, batch, clip = problem("linear")
     found = Oracle(model, losses, batch, clip).check(name)
     assert found.parity.error < 1e-13
-    assert found.coverage == 1.0
+    assert found.coverage.share == 1
     without = per_example(model, losses, batch, clip)
     assert zoo.error(prepare(name, model, losses, clip)(batch), without) > 1e-8
 
@@ -146,7 +146,7 @@ def test_clipping_that_it_does_not_have_is_refused(name):
         prepare(name, model, losses, Clip(1.0, style="per-layer"))
     with pytest.raises(Refused, match=r"clips by min\(1, R"):
         prepare(name, model, losses, Clip(1.0, function="automatic"))
-    with pytest.raises(Refused, match="cannot sum them before clipping"):
+    with pytest.raises(Refused, match="cannot sum those of one unit before"):
         prepare(name, model, losses, clip)(batch, unit=torch.zeros(5, dtype=torch.int64))
 
 

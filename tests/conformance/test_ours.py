@@ -1,0 +1,28 @@
+"""Our implementations on the kit: each check on bk and on one other in turn; all on all in ``make conformance``."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpbench.cli.verdicts import Candidate, told
+from dpbench.conformance.checks import kit
+from dpbench.registry import available
+
+OTHERS = sorted(set(available()) - {"bk"})
+CHOSEN = [(name, check) for i, check in enumerate(kit()) for name in ("bk", OTHERS[i % len(OTHERS)])]
+
+
+@pytest.mark.parametrize(("name", "check"), CHOSEN)
+def test_as_declared_and_never_wrong(name, check):
+    if kit()[check].missing:
+        pytest.skip(f"needs {kit()[check].needs}")
+    who = Candidate.of(name)
+    verdict = kit()[check].judge(name)
+    assert not who.surprise(verdict), told(verdict)
+
+
+@pytest.mark.parametrize("name", available())
+def test_what_clips_declares_nothing_wrong(name):
+    """Refused by name, or right."""
+    if name != "nonprivate":
+        assert {known.ruling for known in Candidate.of(name).expected.known} <= {"refuses"}
