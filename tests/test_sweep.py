@@ -207,7 +207,7 @@ def test_who_crashes_in_the_middle_of_a_round_was_right_and_has_its_memory(every
 
 def test_each_runs_at_the_largest_batch_that_fits_into_the_memory(tmp_path, server):
     norms = str(MISBEHAVING / "refuses.py")
-    suite = suite_of("bk", "opacus", norms, batch=("max",), memory="50kB")
+    suite = suite_of("bk", "opacus", norms, batch=("max",), memory="50kB", timeout_s=60.0)
     started, records = run(tmp_path, suite, server=server)
     outcomes = {name: record.outcome for name, record in records.items()}
     assert outcomes == {"nonprivate": "ok", "bk": "ok", "opacus": "ok", "refuses": "refused"}
