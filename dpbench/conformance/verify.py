@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 from dpbench.child import Launcher
@@ -69,6 +69,8 @@ class closing_pool(ThreadPoolExecutor):  # noqa: N801
 
 def found(pair: Pair, workload: Workload, launcher: Launcher, timeout_s: float = TIMEOUT) -> Verdict:
     """One verdict; a process that dies, or takes too long, is one as well."""
+    # As many processes as there are cores run at a time: more threads would wait for each other.
+    workload = replace(workload, threads=1)
     job = Job(kind="verify", workload=workload, implementations=(pair.implementation,), check=pair.check)
     verdict = _ended(pair, Outcome.FAILED, "its process ended without a verdict")
     for event in supervise(launcher, job, Patience(timeout_s)):
