@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from dpbench.cli.verdicts import Candidate
+    from dpbench.conformance.candidate import Candidate
     from dpbench.conformance.checks import Check
     from dpbench.records import Workload
 
@@ -37,11 +37,11 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
-    from dpbench.cli.verdicts import Candidate
-    from dpbench.cli.verify import selected, workload_of
+    from dpbench.cli.verify import workload_of
+    from dpbench.conformance.candidate import Candidate
     from dpbench.conformance.checks import checks
+    from dpbench.conformance.selecting import present, selected
     from dpbench.forkserver import ForkServer
-    from dpbench.suite import spelled_out
     from dpbench.sweep import names
 
     model = config.getoption("--dpbench-model")
@@ -49,8 +49,12 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.It
     given = ",".join(config.getoption("--dpbench-impl") or ["all"]).split(",")
     chosen = selected(checks(workload).values(), config.getoption("--dpbench-case"))
     server = ForkServer()
+
+    def warn(text: str) -> None:
+        config.issue_config_time_warning(pytest.PytestWarning(f"dpbench: {text}"), 2)
+
     config.add_cleanup(server.close)
-    for name in spelled_out(given, names()):
+    for name in present(given, names(), warn):
         candidate = Candidate.of(name)
         for check in chosen:
             yield CheckItem.from_parent(

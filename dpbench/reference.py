@@ -60,8 +60,17 @@ def together(model: nn.Module, losses: Losses, batch: Batch, clip: Clip) -> Outp
 
 
 def _gradient(loss: Tensor, parameters: Mapping[str, nn.Parameter], *, retain_graph: bool = False) -> Gradient:
-    grads = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True, retain_graph=retain_graph)
-    return {name: g for name, g in zip(parameters, grads, strict=True) if g is not None}
+    """By ``backward()``, which can do what ``autograd.grad`` cannot (reentrant checkpoints); ``p.grad`` is put back."""
+    before = {name: p.grad for name, p in parameters.items()}
+    try:
+        for p in parameters.values():
+            p.grad = None
+        if loss.requires_grad:
+            loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return {name: p.grad for name, p in parameters.items() if p.grad is not None}
+    finally:
+        for name, p in parameters.items():
+            p.grad = before[name]
 
 
 def _clipped(

@@ -16,6 +16,8 @@ from dpbench.interface import Implementation, Supports
 
 DECLARED = {"TITLE": str, "MODULES": str, "SUPPORTS": Supports, "PRIVATE": bool}
 """What an implementation says of itself."""
+LARGEST_STABILITY = 0.1
+"""Libraries use 1e-6 or 0.01; a larger one would make anything pass for right."""
 
 
 def available() -> dict[str, str]:
@@ -47,10 +49,11 @@ def load(name: str) -> Implementation:
                 f"implementation {name} has {attribute} = {getattr(found, attribute, None)!r}; expected a "
                 f"{kind.__name__}. See 'Your own implementation' in the README for a complete one."
             )
-    if not isinstance(getattr(found, "STABILITY", 0.0), float):
+    stability = getattr(found, "STABILITY", 0.0)
+    if not isinstance(stability, float) or not 0 <= stability <= LARGEST_STABILITY:
         raise DpbenchError(
-            f"implementation {name} has STABILITY = {found.STABILITY!r}; expected a float, the s of its clipping "
-            "factor min(1, R / (||g_i|| + s)), or nothing"
+            f"implementation {name} has STABILITY = {stability!r}; expected a float up to {LARGEST_STABILITY:g}, the s "
+            "of its clipping factor min(1, R / (||g_i|| + s)), or nothing"
         )
     if not callable(getattr(found, "prepare", None)):
         raise DpbenchError(f"implementation {name} has no prepare(model, losses, clip); see the README")

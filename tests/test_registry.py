@@ -45,7 +45,7 @@ def test_an_unknown_name_comes_with_near_ones():
         (
             "from dpbench.interface import Supports\nTITLE, MODULES, SUPPORTS, PRIVATE = 'a', 'b', Supports(), True\n"
             "STABILITY = '1e-6'",
-            r"STABILITY = '1e-6'; expected a float, the s of its clipping factor",
+            r"STABILITY = '1e-6'; expected a float up to 0.1, the s of its clipping factor",
         ),
     ],
 )

@@ -127,7 +127,7 @@ def checkpointed() -> Problem:
     return classified(model, vectors(5, 4, 6))
 
 
-@case("property", refused="reentrant checkpointing runs under backward() alone: torch.autograd.grad raises")
+@case("checkpointing: Chen et al. 2016, 1604.06174")
 def checkpointed_with_reentry() -> Problem:
     """Reentrant checkpointing hides the parameters of its block from a walk over the graph."""
     model = Net(

@@ -127,7 +127,7 @@ def positions_from_ids() -> Problem:
     def forward(m: Any, ids: torch.Tensor) -> torch.Tensor:
         valid = ids.ne(1)
         x = m.token(ids) + m.position(valid.cumsum(1) * valid + 1)
-        logits: torch.Tensor = m.head(m.norm(x).mean(1))
+        logits: torch.Tensor = m.head((m.norm(x) * valid[..., None]).sum(1) / valid.sum(1, keepdim=True))
         return logits
 
     x = integers(9, 5, 4)

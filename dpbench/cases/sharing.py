@@ -51,7 +51,7 @@ def block_shared_across_depth() -> Problem:
 
 @case("opacus issue 413")
 def tied_head() -> Problem:
-    """Embedding and head are one parameter: left out, the cross term breaks the bound on the sensitivity."""
+    """Embedding and head are one parameter, whose norm has a cross term that may be left out."""
     embedding = nn.Embedding(9, 5)
     model = Net(lambda m, x: F.linear(m.a(m.e(x)).tanh(), m.e.weight), e=embedding, a=nn.Linear(5, 5))
     return Problem(model, next_token, (Call({"x": integers(9, 5, 4)}),))

@@ -7,57 +7,18 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpbench.conformance.expected import Expected, declaration, declared
 from dpbench.conformance.verdict import BESIDE, Ruling, Verdict
 from dpbench.records import plain
 from dpbench.reporting.columns import aligned
 
 if TYPE_CHECKING:
+    from dpbench.conformance.candidate import Candidate
     from dpbench.conformance.checks import Check
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An implementation that is verified, and what it declares."""
-
-    name: str
-    title: str
-    source: str
-    expected: Expected
-    path: Path
-    """The file that declares it, or would."""
-
-    @classmethod
-    def of(cls, name: str) -> Candidate:
-        """By its name; raises DpbenchError where its file declares what is no check."""
-        from dpbench.conformance.checks import OWN, kit
-        from dpbench.registry import load, source_file, source_hash
-
-        source = source_file(name)
-        expected, path = declared(source)
-        expected.check_names([*kit(), *(name for name, _, _ in OWN)], str(path))
-        beside = path or (source or Path(name)).with_suffix(".toml")
-        return cls(name, load(name).TITLE, source_hash(name), expected, beside)
-
-    def surprise(self, verdict: Verdict) -> str:
-        """How a verdict differs from what is declared."""
-        return self.expected.surprise(verdict)
-
-    def declare(self, verdicts: Sequence[Verdict]) -> Path:
-        """Write down what was found; the file's path."""
-        self.path.write_text(declaration(verdicts), encoding="utf-8")
-        return self.path
-
-    def is_worse(self, verdict: Verdict) -> bool:
-        """Whether it is worse than declared."""
-        known = self.expected.of(verdict.check)
-        return verdict.ruling.worse_than(known.ruling if known else Ruling.RIGHT)
 
 
 def block(who: Candidate, verdicts: Sequence[Verdict], *, everything: bool = False) -> str:

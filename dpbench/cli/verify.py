@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from dpbench.cli.verdicts import Candidate, block, counts, line
+from dpbench.cli.verdicts import block, counts, line
 from dpbench.cli.workloads import MODEL, Axes, in_lists, takes
-from dpbench.errors import DpbenchError, EmptySelection
+from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Workload
-from dpbench.suite import spelled_out
 from dpbench.sweep import asked, cells_of, check, names
 
 if TYPE_CHECKING:
@@ -57,14 +55,18 @@ def verify(
       5    nothing selected
       130  interrupted
     """
+    from dpbench.conformance.candidate import Candidate
     from dpbench.conformance.checks import KIT, checks
+    from dpbench.conformance.selecting import present, selected
     from dpbench.conformance.verify import Pair
     from dpbench.conformance.verify import verify as verdicts
 
     workload = workload_of(axes)
     if declare and (case or workload.model != KIT):
         raise DpbenchError("--declare writes down the whole kit; give it neither --case nor --model")
-    candidates = {name: Candidate.of(name) for name in present(in_lists(axes)["implementation"] or ["all"])}
+    candidates = {
+        name: Candidate.of(name) for name in present(in_lists(axes)["implementation"] or ["all"], names(), say)
+    }
     known = checks(workload)
     chosen = {c.name: c for c in selected(known.values(), case) if not c.missing}
     pairs = [Pair(name, c) for name in candidates for c in chosen]
@@ -90,11 +92,16 @@ def verify(
             typer.echo(f"declared in {who.declare(verdicts_)}", err=True)
         return
     surprised = [v for who, verdicts_ in everyone for v in verdicts_ if who.surprise(v)]
-    _write_scripts([v for v in surprised if v.ruling == "wrong"], scripts)
+    _write_scripts([v for _, verdicts_ in everyone for v in verdicts_ if v.ruling == "wrong"], scripts)
     if surprised:
         worse = sum(candidates[v.implementation].is_worse(v) for v in surprised)
         typer.echo(_says(len(surprised), worse), err=True)
         raise typer.Exit(SURPRISES)
+
+
+def say(text: str) -> None:
+    """To people."""
+    typer.echo(text, err=True)
 
 
 def workload_of(axes: Axes) -> Workload:
@@ -115,53 +122,6 @@ def workload_of(axes: Axes) -> Workload:
     with ForkServer() as server:
         check(server, [Cell("", workload)], 600.0)
     return workload
-
-
-def present(asked: list[str]) -> list[str]:
-    """The implementations that are asked for, without those of ``all`` and patterns whose library is missing.
-
-    Raises:
-        DpbenchError: one that is named is missing; says how to get it.
-    """
-    from dpbench.registry import load
-
-    found = []
-    for name in dict.fromkeys(spelled_out(asked, names())):
-        if needs := getattr(load(name), "NEEDS", ""):
-            if name in asked:
-                raise DpbenchError(f"{name} needs {needs}")
-            typer.echo(f"left out: {name} needs {needs}", err=True)
-        else:
-            found.append(name)
-    if not found:
-        raise EmptySelection(
-            f"--impl {','.join(asked)}: nothing of that is installed. See: dpbench list implementations"
-        )
-    return found
-
-
-def selected(known: Iterable[Check], asked: list[str] | None) -> list[Check]:
-    """The checks that names, families or patterns stand for, in their order.
-
-    Raises:
-        EmptySelection: one stands for none; says what there is.
-    """
-    known = list(known)
-    if not asked:
-        return known
-    patterns = [part.strip() for text in asked for part in text.split(",")]
-    for pattern in patterns:
-        if not any(_stands_for(pattern, c.name) for c in known):
-            families = dict.fromkeys(c.name.partition("/")[0] for c in known)
-            raise EmptySelection(
-                f"--case {pattern!r} matches none of {len(known)} cases; expected a name, a pattern or a family: "
-                f"{', '.join(families)}. See: dpbench list cases"
-            )
-    return [c for c in known if any(_stands_for(pattern, c.name) for pattern in patterns)]
-
-
-def _stands_for(pattern: str, name: str) -> bool:
-    return fnmatchcase(name, pattern) or name.startswith(f"{pattern}/")
 
 
 def watched(verdicts: Iterator[Verdict], total: int) -> Iterator[Verdict]:
@@ -186,11 +146,12 @@ def _say_missing(chosen: list[Check]) -> None:
 
 def _write_scripts(wrong: list[Verdict], directory: Path) -> None:
     from dpbench.cases import CASES
-    from dpbench.conformance.script import write
+    from dpbench.conformance.script import can_show, write
 
     for verdict in wrong:
-        if verdict.check in CASES:
-            path = write(CASES[verdict.check], verdict.implementation, verdict, directory)
+        case = CASES.get(verdict.check)
+        if case is not None and can_show(case):
+            path = write(case, verdict.implementation, verdict, directory)
             typer.echo(f"{verdict.implementation} on {verdict.check}: python {path}", err=True)
 
 

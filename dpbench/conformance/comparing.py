@@ -27,7 +27,7 @@ def nearest(got: Sequence[Output | None], truths: Sequence[Sequence[Output]], ep
 
 
 def distance(got: Output, true: Output, epsilon: float) -> Far:
-    """As :func:`dpbench.parity.difference`; where the truth is not finite, something else must not be, either.
+    """As :func:`dpbench.parity.difference`; where the truth is not finite, it must show in the same places.
 
     ``p.grad`` has no part in it: :func:`same_gradients` looks at that.
     """
@@ -37,14 +37,15 @@ def distance(got: Output, true: Output, epsilon: float) -> Far:
         return float("inf"), f"norms (of shape {tuple(got.norms.shape)}, expected {tuple(true.norms.shape)})"
     if bool(finite.all()):
         return difference(got, true, epsilon)
-    if all(bool(g.isfinite().all()) for g in got.grads.values()):
-        return float("inf"), "the clipped sum (it is finite, although the gradient of an example is not)"
-    if got.norms is None:
-        return 0.0, ""
-    if not torch.equal(got.norms.isfinite(), finite):
+    if got.norms is not None and not torch.equal(got.norms.isfinite(), finite):
         return float("inf"), f"norms ({got.norms.tolist()}, expected {true.norms.tolist()})"
-    rest = Output({}, got.norms[finite], got.losses), Output({}, true.norms[finite], true.losses)
-    return difference(*rest, epsilon)
+    sums = true.grads
+    if not all(bool(g.isfinite().all()) for g in sums.values()):
+        if all(bool(g.isfinite().all()) for g in got.grads.values()):
+            return float("inf"), "the clipped sum (it is finite, although the gradient of an example is not)"
+        sums = {}
+    norms = None if got.norms is None else got.norms[finite]
+    return difference(Output(got.grads, norms, got.losses), Output(sums, true.norms[finite], true.losses), epsilon)
 
 
 def not_finite(truths: Sequence[Sequence[Output]]) -> set[int]:

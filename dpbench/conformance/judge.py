@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite
+from typing import TypeVar
 
 import torch
 
+from dpbench.batch import size
 from dpbench.cases import Case
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import Far, nearest, not_finite
 from dpbench.conformance.subject import Subject, truths
-from dpbench.conformance.trial import Trial, tried
+from dpbench.conformance.trial import Trial, largest_move, tried
 from dpbench.conformance.verdict import BESIDE, Native, Ruling, Verdict
 from dpbench.errors import DpbenchError
 from dpbench.interface import Output
@@ -29,7 +31,7 @@ def judge(case: Case, name: str) -> Verdict:
     """What becomes of implementation ``name`` on a case of the kit."""
     subject = Subject(case.build)
     if case.refused:
-        return _refused(ruled(name, case.name, lambda: _refusal(case, name, subject)))
+        return _refused(attempted(name, case.name, lambda: _refusal(case, name, subject)))
     return judged(subject, case.name, name)
 
 
@@ -51,23 +53,33 @@ def judged(subject: Subject, check: str, name: str) -> Verdict:
         own = [answer[0] for answer in truths(subject.problem(), clip)]
         tolerance = TIMES_LOOP * max(nearest(own, answers, epsilon)[0], epsilon)
 
-    def verdict() -> Verdict:
-        trial = tried(name, subject.problem() if problem.native else subject.exact(), clip, not_finite(answers))
-        return _verdict(name, check, subject, trial, answers, clip, (tolerance, epsilon, precision))
-
-    found = ruled(name, check, verdict)
+    trial = attempted(
+        name,
+        check,
+        lambda: tried(name, subject.problem() if problem.native else subject.exact(), clip, not_finite(answers)),
+    )
+    if isinstance(trial, Verdict):
+        return trial
+    found = _verdict(name, check, subject, trial, answers, clip, (tolerance, epsilon, precision))
     if found.ruling in (Ruling.RIGHT, Ruling.FREEZES) and not (problem.native or problem.random):
         found.native.update({p: beside(name, subject, p, clip, found.frozen) for p in BESIDE})
     return found
 
 
-def ruled(name: str, check: str, verdict: Callable[[], Verdict]) -> Verdict:
-    """A verdict, or what its implementation raised on the way."""
+T = TypeVar("T")
+
+_MISTAKES = (AttributeError, IndexError, KeyError, TypeError, AssertionError)
+"""What nobody raises to say that something is not supported, whoever passes it on."""
+
+
+def attempted(name: str, check: str, attempt: Callable[[], T]) -> T | Verdict:
+    """What an implementation gives, or the verdict on what it raised."""
     try:
-        return verdict()
+        return attempt()
     except DpbenchError as refusal:
         text = " ".join(str(refusal).split())
-        return Verdict(implementation=name, check=check, ruling=Ruling.REFUSES, message=text)
+        ruling = Ruling.CRASHES if isinstance(refusal.__cause__, _MISTAKES) else Ruling.REFUSES
+        return Verdict(implementation=name, check=check, ruling=ruling, message=text)
     except Exception as error:
         text = " ".join(f"{type(error).__name__}: {error}".split())
         return Verdict(implementation=name, check=check, ruling=Ruling.CRASHES, message=text)
@@ -120,7 +132,6 @@ def _verdict(
     scale: tuple[float, float, str],
 ) -> Verdict:
     tolerance, epsilon, precision = scale
-    frozen = trial.frozen
     error, worst = _error(name, subject, trial, answers, clip, epsilon)
     right = isfinite(error) and error <= tolerance and not trial.astray
     if trial.astray and error <= tolerance:
@@ -128,11 +139,12 @@ def _verdict(
     return Verdict(
         implementation=name,
         check=check,
-        ruling=Ruling.WRONG if not right else Ruling.FREEZES if frozen else Ruling.RIGHT,
+        ruling=Ruling.WRONG if not right else Ruling.FREEZES if trial.frozen else Ruling.RIGHT,
         error=error,
         worst=worst,
-        frozen=frozen,
+        frozen=trial.frozen,
         asked=len(trial.asked),
+        figure="" if right else _move(name, subject, clip),
         tolerance=tolerance,
         precision=precision,
     )
@@ -141,14 +153,32 @@ def _verdict(
 def _error(
     name: str, subject: Subject, trial: Trial, answers: Sequence[Sequence[Output]], clip: Clip, epsilon: float
 ) -> Far:
-    """Against the loop over what was trained; of who clips nothing, against the plain sum."""
+    """Of each call, against the loop over what was trained in it; of who clips nothing, against the plain sum."""
+    if len(trial.frozen) == len(trial.asked):
+        return 0.0, ""
     if not trial.clips:
         if load(name).PRIVATE:
             return float("inf"), "norms (it gave none)"
-        answers = truths(subject.exact(), Clip(_NO_CLIPPING), trial.frozen)
-    elif trial.frozen:
-        answers = truths(subject.exact(), clip, trial.frozen)
-    return nearest(trial.outputs, answers, epsilon)
+        clip, answers = Clip(_NO_CLIPPING), truths(subject.exact(), Clip(_NO_CLIPPING))
+    outputs, right = [], []
+    for i, out in enumerate(trial.outputs):
+        missing = [] if out is None else [n for n in trial.asked if n not in out.grads]
+        # Where nothing at all was trained there is nothing to compare.
+        outputs.append(None if len(missing) == len(trial.asked) else out)
+        right.append(truths(subject.exact(), clip, missing, call=i)[0] if missing and outputs[-1] else answers[i])
+    return nearest(outputs, right, epsilon)
+
+
+def _move(name: str, subject: Subject, clip: Clip) -> str:
+    """Whether what is wrong exceeds the sensitivity that noise is scaled to, too, in the first call."""
+    problem = subject.exact()
+    call = problem.calls[0]
+    if not load(name).PRIVATE or call.unit is not None or call.mask is not None or not size(call.batch):
+        return ""
+    try:
+        return f"an example moves the sum by {largest_move(name, problem, clip, call.batch):.3f} R"
+    except Exception:
+        return ""
 
 
 def beside(name: str, subject: Subject, precision: str, clip: Clip, frozen: Sequence[str] = ()) -> Native:

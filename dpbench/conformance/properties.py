@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from dpbench.batch import Batch, head, size, take
+from dpbench.batch import head, size, take
 from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import Far
-from dpbench.conformance.judge import clip_for, ruled
+from dpbench.conformance.judge import attempted, clip_for
 from dpbench.conformance.subject import Subject
-from dpbench.conformance.trial import kept, once, prepared
+from dpbench.conformance.trial import kept, largest_move, once, prepared, without
 from dpbench.conformance.verdict import Ruling, Verdict
 from dpbench.errors import Refused
 from dpbench.interface import Output
@@ -46,45 +45,40 @@ class Property:
 
     def judge(self, subjects: dict[str, Subject], name: str) -> Verdict:
         """The worst over some problems."""
-        return ruled(name, self.name, lambda: self._verdict(subjects, name))
+        return attempted(name, self.name, lambda: self._verdict(subjects, name))
 
     def _verdict(self, subjects: dict[str, Subject], name: str) -> Verdict:
-        worst, where = Measured((0.0, "")), ""
-        figures = []
-        for label, subject in subjects.items():
-            found = self.measure(name, subject.exact(), clip_for(subject, name))
-            figures.append(found.figure)
-            if not found.far[0] <= worst.far[0] < float("inf"):
-                worst, where = found, label
-        error, what = worst.far
+        found = {label: self.measure(name, s.exact(), clip_for(s, name)) for label, s in subjects.items()}
+        where, worst = max(found.items(), key=lambda item: _rank(item[1]))
+        error, what = _rank(worst), worst.far[1]
         return Verdict(
             implementation=name,
             check=self.name,
             ruling=Ruling.RIGHT if error <= TOLERANCE else Ruling.WRONG,
             error=error,
-            worst=f"{what} in {where}" if where and len(subjects) > 1 else what,
-            figure=max(figures, default=""),
+            worst=f"{what} in {where}" if what and len(subjects) > 1 else what,
+            figure=worst.figure,
             tolerance=TOLERANCE,
         )
+
+
+def _rank(measured: Measured) -> float:
+    error = measured.far[0]
+    return error if error == error else float("inf")
 
 
 def sensitivity(name: str, problem: Problem, clip: Clip) -> Measured:
     """max_i ||G(batch) - G(batch without i)|| <= R, flat and, where factors are per group, per layer."""
     batch = problem.calls[0].batch
-    styles = [clip]
+    styles = {"flat": clip}
     if load(name).SUPPORTS.groups:
-        styles.append(Clip(clip.max_norm, style="per-layer", stability=clip.stability))
-    moves = {str(style.style): _largest_move(name, problem, style, batch) for style in styles}
+        first = next(iter(trainable(problem.model)))
+        styles["per-layer"] = replace(clip, style="per-layer")
+        styles["groups"] = replace(clip, style={"first": first, "rest": "*"})
+    moves = {style: largest_move(name, problem, clip, batch) for style, clip in styles.items()}
     style, largest = max(moves.items(), key=lambda item: item[1])
     figure = ", ".join(f"{style} {move:.3f} R" for style, move in moves.items())
     return Measured((max(0.0, largest - 1), f"an example moves the sum by {largest:.4g} R ({style})"), figure)
-
-
-def _largest_move(name: str, problem: Problem, clip: Clip, batch: Batch) -> float:
-    with prepared(name, problem, clip) as step:
-        whole = kept(step(batch)).grads
-        moves = [_norm(whole, step(without(batch, i)).grads) / clip.sensitivity for i in range(size(batch))]
-    return max(moves)
 
 
 def independence(name: str, problem: Problem, clip: Clip) -> Measured:
@@ -129,15 +123,6 @@ def unclipped(name: str, problem: Problem, clip: Clip) -> Measured:
     grads = torch.autograd.grad(losses, list(parameters.values()), allow_unused=True)
     true = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(parameters.items(), grads, strict=True)}
     return Measured(difference(out, Output(true, out.norms, out.losses), EPSILON))
-
-
-def without(batch: Batch, i: int) -> Batch:
-    """All examples but one."""
-    return take(batch, torch.tensor([j for j in range(size(batch)) if j != i]))
-
-
-def _norm(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
-    return sqrt(sum(float((a[name] - b[name]).pow(2).sum()) for name in a))
 
 
 def _norms(out: Output) -> Tensor:

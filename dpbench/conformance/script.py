@@ -1,4 +1,4 @@
-"""A script that shows one wrong verdict with nothing but torch and the implementation."""
+"""A script that shows one wrong verdict with torch and the implementation, without the kit."""
 
 from __future__ import annotations
 
@@ -84,6 +84,12 @@ for number, (call, (norms, sums)) in enumerate(zip(problem.calls, expected), 1):
         print(f"  {{n:30}} relative error {{error:.2e}}")
 raise SystemExit(worst > {tolerance!r})
 """
+
+
+def can_show(case: Case) -> bool:
+    """Whether the loop of a script is the truth: not where the forward draws, autocasts, or mixes examples."""
+    problem = Subject(case.build).problem()
+    return not (problem.random or problem.native or case.refused)
 
 
 def script(case: Case, implementation: str, verdict: Verdict, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from math import sqrt
 
 import torch
@@ -25,6 +27,8 @@ DRAWS = 20_000
 """Noise values that are looked at, at least."""
 ERRORS = 5
 """Standard errors that a mean or a standard deviation may lie off: by chance one in two million does."""
+FEW = 30
+"""Parameters of which all pairs are looked at, and not those alone that follow each other."""
 RATE = 0.5
 
 
@@ -47,22 +51,54 @@ def empty(name: str, problem: Problem, clip: Clip) -> Measured:
 
 
 def _noise(problem: Problem, out: Output) -> Measured:
-    """Privatize again and again, and look at what was added."""
-    generator = Generator().manual_seed(0)
-    draws: list[Tensor] = []
-    while sum(len(d) for d in draws) < DRAWS:
-        privatize(problem.model, out, SIGMA, EXPECTED, generator)
-        parameters = dict(problem.model.named_parameters())
-        added = [_grad(parameters[n]) * EXPECTED - g for n, g in out.grads.items()]
-        draws.append(torch.cat([a.flatten() for a in added]))
-    if len(draws) > 1 and torch.equal(draws[0], draws[1]):
-        return Measured((float("inf"), "the noise (it is the same in two steps)"))
+    """Privatize again and again, and look at what was added, in units of sigma R."""
     assert out.clip is not None
-    z = torch.cat(draws) / (SIGMA * out.clip.sensitivity)
+    generator = Generator().manual_seed(0)
+    parameters = dict(problem.model.named_parameters())
+    scale = SIGMA * out.clip.sensitivity
+    draws: list[dict[str, Tensor]] = []
+    while len(draws) < 2 or sum(d.numel() for draw in draws for d in draw.values()) < DRAWS:
+        privatize(problem.model, out, SIGMA, EXPECTED, generator)
+        draws.append({n: (_grad(parameters[n]) * EXPECTED - g) / scale for n, g in out.grads.items()})
+    z = torch.cat([d.flatten() for draw in draws for d in draw.values()])
+    figure = f"standard deviation {float(z.std()):.3f} sigma R over {len(z):,} draws"
+    off, what = max([*_moments(draws), *_repeated(draws), _shape(z)])
+    return Measured((0.0, "") if off <= ERRORS else (off, f"the noise: {what} ({off:.1f} standard errors)"), figure)
+
+
+def _moments(draws: Sequence[dict[str, Tensor]]) -> Iterator[tuple[float, str]]:
+    """Mean and standard deviation of each parameter's noise."""
+    for name in draws[0]:
+        z = torch.cat([draw[name].flatten() for draw in draws])
+        n = len(z)
+        yield abs(float(z.mean())) * sqrt(n), f"the mean of {name}"
+        yield abs(float(z.square().mean().sqrt()) - 1) * sqrt(2 * n), f"the standard deviation of {name}"
+
+
+def _repeated(draws: Sequence[dict[str, Tensor]]) -> Iterator[tuple[float, str]]:
+    """Whether one draw stands for several: steps, parameters, or the rows of one."""
+    names = list(draws[0])
+    for name, other in combinations(names, 2) if len(names) <= FEW else pairwise(names):
+        yield _correlation([(draw[name].flatten(), draw[other].flatten()) for draw in draws], f"{name} and {other}")
+    for name in names:
+        between = [(a[name].flatten(), b[name].flatten()) for a, b in pairwise(draws)]
+        yield _correlation(between, f"two steps of {name}")
+        if draws[0][name].ndim > 1:
+            yield _correlation([(d[name][:-1].flatten(), d[name][1:].flatten()) for d in draws], f"rows of {name}")
+
+
+def _correlation(pairs: Sequence[tuple[Tensor, Tensor]], what: str) -> tuple[float, str]:
+    products = torch.cat([a[: len(b)] * b[: len(a)] for a, b in pairs])
+    return abs(float(products.sum())) / sqrt(max(len(products), 1)), f"{what} are correlated"
+
+
+def _shape(z: Tensor) -> tuple[float, str]:
+    """The distance of Kolmogorov and Smirnov from the normal distribution; 2.7 / sqrt(n) is as rare as 5 errors."""
     n = len(z)
-    figure = f"standard deviation {float(z.std()):.3f} sigma R over {n:,} draws"
-    off = max(abs(float(z.mean())) * sqrt(n), abs(float(z.std()) - 1) * sqrt(2 * n))
-    return Measured((0.0, "") if off <= ERRORS else (off, f"the noise ({figure})"), figure)
+    normal = 0.5 * (1 + torch.erf(z.sort().values / sqrt(2)))
+    steps = torch.arange(n + 1, dtype=z.dtype) / n
+    distance = torch.maximum((normal - steps[:-1]).abs().max(), (normal - steps[1:]).abs().max())
+    return float(distance) * sqrt(n) * ERRORS / 2.7, "its distribution is not normal"
 
 
 def scaling(name: str, problem: Problem, clip: Clip) -> Measured:

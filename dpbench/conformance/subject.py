@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from dpbench import precision
+from dpbench.batch import take
 from dpbench.cases import Call, Problem
 from dpbench.clipping import Clip
 from dpbench.double import exact
@@ -65,20 +66,32 @@ class Subject:
         return Clip(R if isfinite(R) and R > 0 else 1.0, style=problem.style)
 
 
-def truths(problem: Problem, clip: Clip, frozen: Iterable[str] = ()) -> list[list[Output]]:
-    """What is right for each call: one answer, or two where the forward draws; without the ``frozen`` parameters."""
+def truths(problem: Problem, clip: Clip, frozen: Iterable[str] = (), call: int | None = None) -> list[list[Output]]:
+    """What is right for each call, or for one: one answer, or two; without the ``frozen`` parameters.
+
+    Where the forward draws, what it draws for the batch and for one example after the other; where an
+    example's gradient is not finite, the sum with it and the sum of the others.
+    """
     parameters = dict(problem.model.named_parameters())
     for name in frozen:
         parameters[name].requires_grad_(False)
-    if not problem.random:
-        return [[_loop(problem, call, clip)] for call in problem.calls]
-    both = []
-    for call in problem.calls:
+    calls = problem.calls if call is None else problem.calls[call : call + 1]
+    return [_answers(problem, one, clip) for one in calls]
+
+
+def _answers(problem: Problem, call: Call, clip: Clip) -> list[Output]:
+    with seeded():
+        found = [_loop(problem, call, clip)]
+    if problem.random:
         with seeded():
-            one_by_one = _loop(problem, call, clip)
-        with seeded():
-            both.append([together(problem.model, problem.losses, call.batch, clip), one_by_one])
-    return both
+            found.append(together(problem.model, problem.losses, call.batch, clip))
+    norms = found[0].norms
+    assert norms is not None
+    if call.unit is None and not norms.isfinite().all():
+        finite = norms.isfinite() if norms.ndim == 1 else norms.isfinite().all(1)
+        others = _loop(problem, Call(take(call.batch, finite.nonzero().flatten())), clip)
+        found.append(Output(others.grads, norms, found[0].losses, clip))
+    return found
 
 
 def _loop(problem: Problem, call: Call, clip: Clip) -> Output:

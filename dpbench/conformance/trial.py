@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import sqrt
 
-from dpbench.batch import Batch
+import torch
+from torch import Tensor
+
+from dpbench.batch import Batch, size, take
 from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import same_gradients
@@ -69,6 +73,23 @@ def prepared(name: str, problem: Problem, clip: Clip) -> Iterator[Step]:
         yield step
     finally:
         step.close()
+
+
+def largest_move(name: str, problem: Problem, clip: Clip, batch: Batch) -> float:
+    """max_i ||G(batch) - G(batch without i)|| / R, which is to be at most 1."""
+    with prepared(name, problem, clip) as step:
+        whole = kept(step(batch)).grads
+        moves = [_distance(whole, step(without(batch, i)).grads) for i in range(size(batch))]
+    return max(moves) / clip.sensitivity
+
+
+def without(batch: Batch, i: int) -> Batch:
+    """All examples but one."""
+    return take(batch, torch.tensor([j for j in range(size(batch)) if j != i]))
+
+
+def _distance(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
+    return sqrt(sum(float((a[name] - b[name]).pow(2).sum()) for name in a))
 
 
 def once(name: str, problem: Problem, clip: Clip, batch: Batch) -> Output:

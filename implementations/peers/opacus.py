@@ -1,7 +1,7 @@
 """Opacus: one forward and backward of a wrapped model, and the clipping of its own optimizers.
 
-Losses are one number per example, so ``loss_reduction`` is ``sum``; models are wrapped strictly
-(trainable layers with buffers are refused), as ``PrivacyEngine`` does. The optimizers are Opacus's
+Losses are one number per example, so ``loss_reduction`` is ``sum``; models are validated and
+wrapped strictly (trainable layers with buffers are refused), as ``PrivacyEngine`` does. The optimizers are Opacus's
 own with a noise multiplier of 0, and no step of theirs is taken. A batch without examples is not
 shown to it.
 Source: Yousefpour et al. 2021, 2109.12298; Li et al. 2022, 2110.05679 (ghost clipping).
@@ -38,11 +38,14 @@ class Wrapped:
         OPACUS.load()
         OPACUS.refuse_other_clipping(clip, STABILITY)
         from opacus import optimizers
+        from opacus.validators import ModuleValidator
 
         self._losses, self._parameters = losses, trainable(model)
         self._threshold = Threshold(clip.max_norm)
         self._untouched = Untouched(model)
         with OPACUS.refusing(), self._untouched:
+            # As PrivacyEngine.make_private does before it wraps.
+            ModuleValidator.validate(model, strict=True)
             self._module = wrap(model)
             self._optimizer: Any = getattr(optimizers, optimizer)(
                 torch.optim.SGD(list(self._parameters.values()), lr=0.0),

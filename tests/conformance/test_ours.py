@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpbench.cli.verdicts import Candidate, told
+from dpbench.cli.verdicts import told
 from dpbench.conformance import judge
+from dpbench.conformance.candidate import Candidate
 from dpbench.conformance.checks import kit
 from dpbench.registry import available
 

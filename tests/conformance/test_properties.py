@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from dpbench.conformance.properties import PROPERTIES
+import pytest
+import torch
+
+from dpbench.conformance.properties import PROPERTIES, Measured, Property
 from dpbench.conformance.stepping import STEPS
 from dpbench.conformance.subject import Subject
 from dpbench.conformance.verdict import Ruling
@@ -43,7 +46,7 @@ def test_the_sensitivity_is_a_number_for_each_style(tmp_path):
     """Gradients 1, 2 and 4 under R = 8: the largest moves the sum by 4."""
     subjects = {"scalar": Subject(lambda: scalar(max_norm=8.0))}
     verdict = ALL["property/sensitivity"].judge(subjects, mutant(tmp_path))
-    assert verdict.figure == "flat 0.500 R, per-layer 0.500 R"
+    assert verdict.figure == "flat 0.500 R, per-layer 0.500 R, groups 0.500 R"
 
 
 def test_the_worst_of_several_problems_is_named(tmp_path):
@@ -71,6 +74,48 @@ def test_a_wrong_private_step_is_found(tmp_path, monkeypatch, name, break_it):
 
     monkeypatch.setattr(stepping, "privatize", broken)
     assert ALL[name].judge(SUBJECTS, mutant(tmp_path)).ruling is Ruling.WRONG
+
+
+def one_for_all(z):
+    return {n: z[n].flatten()[:1].expand(z[n].numel()).view_as(z[n]) for n in z}
+
+
+def one_for_the_rows(z):
+    return {n: z[n][:1].expand_as(z[n]) if z[n].ndim > 1 else z[n] for n in z}
+
+
+def the_same_for_two(z):
+    return z | {"2.bias": z["0.bias"][:3]}
+
+
+def uniform(z):
+    return {n: (torch.erf(v / 2**0.5)) * 3**0.5 for n, v in z.items()}
+
+
+def without_the_last(z):
+    return z | {"2.bias": torch.zeros_like(z["2.bias"])}
+
+
+@pytest.mark.parametrize("change", [one_for_all, one_for_the_rows, the_same_for_two, uniform, without_the_last])
+def test_noise_of_another_kind_is_found(tmp_path, monkeypatch, change):
+    from dpbench.conformance import stepping
+
+    def broken(model, out, sigma, batch, g=None):
+        z = {n: torch.randn(v.shape, generator=g, dtype=v.dtype) for n, v in out.grads.items()}
+        for n, value in change(z).items():
+            model.get_parameter(n).grad = (out.grads[n] + sigma * out.clip.max_norm * value) / batch
+
+    monkeypatch.setattr(stepping, "privatize", broken)
+    verdict = ALL["step/noise"].judge(SUBJECTS, mutant(tmp_path))
+    assert verdict.ruling is Ruling.WRONG, verdict
+
+
+@pytest.mark.parametrize("errors", [(math.inf, 0.0), (0.0, math.inf), (math.nan, 0.0), (0.0, math.nan)])
+def test_one_failure_among_several_problems_is_a_failure(errors):
+    left = iter(errors)
+    failing = Property("property/any", "A reason.", "property", lambda *_: Measured((next(left), "it")))
+    subjects = {"a": Subject(network), "b": Subject(network)}
+    assert failing.judge(subjects, "bk").ruling is Ruling.WRONG
 
 
 def test_who_gives_no_norms_has_no_property_of_theirs(tmp_path):

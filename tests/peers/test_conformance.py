@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpbench.cli.verdicts import Candidate, told
+from dpbench.cli.verdicts import told
+from dpbench.conformance.candidate import Candidate
 from dpbench.conformance.checks import kit
 from dpbench.registry import libraries, load
 
