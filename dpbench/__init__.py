@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpbench.api import run
     from dpbench.clipping import Clip
-    from dpbench.errors import DpbenchError
+    from dpbench.errors import DpbenchError, Refused
     from dpbench.frame import load
     from dpbench.interface import Output, Step
     from dpbench.noise import privatize
     from dpbench.preparation import prepare
     from dpbench.records import Workload
 
-__all__ = ["Clip", "DpbenchError", "Output", "Step", "Workload", "load", "prepare", "privatize", "run"]
+__all__ = ["Clip", "DpbenchError", "Output", "Refused", "Step", "Workload", "load", "prepare", "privatize", "run"]
 
 _HOMES = {
     "Clip": "clipping",
     "DpbenchError": "errors",
     "Output": "interface",
+    "Refused": "errors",
     "Step": "interface",
     "Workload": "records",
     "load": "frame",

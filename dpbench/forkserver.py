@@ -34,6 +34,7 @@ Work = Callable[[Job, Callable[[Message], None]], None]
 _TAIL = 400
 """Characters of what a child wrote to stderr that are kept as a reason."""
 _LONGEST = 1 << 20
+_HERE_LAST = "import sys; sys.path.append('')"
 
 
 class ForkServer:
@@ -113,7 +114,13 @@ class ForkServer:
         """A Python of our own version at work in :func:`main`, in a session of its own so that Ctrl-C is ours alone."""
         call = f"main({what!r}, {self._work!r}, {descriptor}, {os.getpid()})"
         return subprocess.Popen(
-            [sys.executable, "-c", f"from dpbench.forkserver import main; {call}"],
+            # The folder that it is started in comes last: a random.py there is not the standard library's.
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                f"{_HERE_LAST}; from dpbench.forkserver import main; {call}",
+            ],
             stdin=stdin,
             stdout=self._log,
             stderr=self._log,

@@ -66,6 +66,7 @@ class _Guarded:
         self._check_model()
         if unit is not None:
             self._check_unit(unit, size(batch))
+            self._check_numbers(unit)
         if mask is not None:
             _check_mask(mask, size(batch))
         with torch.enable_grad():
@@ -103,6 +104,13 @@ class _Guarded:
     def norm_methods(self) -> Mapping[str, str]:
         return norm_methods(self.step)
 
+    def _check_numbers(self, unit: Tensor) -> None:
+        if unit.numel() and (largest := int(unit.max())) >= MOST_UNITS:
+            raise DpbenchError(
+                f"unit holds the number {largest}; expected numbers below {MOST_UNITS:,}, since norms are given out by "
+                "them. Number the units of the batch from 0: torch.unique(unit, return_inverse=True)[1]"
+            )
+
     def close(self) -> None:
         self.step.close()
 
@@ -115,6 +123,10 @@ def _writes(module: nn.Module) -> bool:
     if isinstance(module, nn.modules.instancenorm._InstanceNorm):
         return module.training and module.track_running_stats
     return getattr(module, "max_norm", None) is not None
+
+
+MOST_UNITS = 2**24
+"""Norms are given out by the units' numbers, so that their largest is how many there are."""
 
 
 def _check_mask(mask: Tensor, batch: int) -> None:

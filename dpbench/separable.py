@@ -112,16 +112,16 @@ def refuse_unlike_alone(
         )
 
 
-def refuse_unlike_in_batch(losses: Tensor, alone: Mapping[int, float], tolerance: float) -> None:
-    """Raise if one of the examples that were computed ``alone`` has another loss among those of its whole batch.
+def refuse_unlike_in_batch(losses: Tensor, other: Mapping[int, float], where: str, tolerance: float) -> None:
+    """Raise if an example has another loss among those of its whole batch than it has ``where`` it was computed, too.
 
     What three examples do not show, as labels that occur once among them and twice in the batch.
     """
-    for i, expected in alone.items():
+    for i, expected in other.items():
         loss = losses[i].item()
         if _differ(loss, expected, abs(expected) + 1, tolerance):
             raise Refused(
-                f"examples are mixed: the loss of example {i} is {expected:.6g} alone and {loss:.6g} in the batch of "
+                f"examples are mixed: the loss of example {i} is {expected:.6g} {where} and {loss:.6g} in the batch of "
                 f"{len(losses)}. Compute every example's loss from that example alone."
             )
 

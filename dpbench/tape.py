@@ -35,6 +35,9 @@ class Tape:
     def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self.parameters = parameters
         self.losses: Tensor | None = None
+        """What is backpropagated: zero where a mask leaves an example out."""
+        self.told: Tensor | None = None
+        """The losses as the model gave them, detached."""
         self.units: Units | None = None
         """Whose examples are summed before the norm; without, each example is its own."""
         self.sites: dict[Any, Site] = {}

@@ -9,7 +9,7 @@ from weakref import ref
 import torch
 from torch import Tensor, nn
 
-from dpbench.batch import Batch, size, varied
+from dpbench.batch import Batch, size, take, varied
 from dpbench.clipping import Clip, Clipping
 from dpbench.errors import DpbenchError, Refused
 from dpbench.heard import MORE
@@ -18,7 +18,7 @@ from dpbench.layout import StructureChanged
 from dpbench.losses import check_losses
 from dpbench.parameters import trainable
 from dpbench.plan import Plan, tensors
-from dpbench.probe import is_fake, probe
+from dpbench.probe import is_fake, preserved, probe
 from dpbench.recorder import Recorder
 from dpbench.rewriting import rewritten
 from dpbench.separable import refuse_unlike_in_batch
@@ -67,8 +67,8 @@ class TapeStep:
             clipping = Clipping(self._clip, self._groups, first, B, tape.units)
             sums = self._algorithm(tape, clipping)
             self.norm_methods = tape.norm_methods
-            assert tape.losses is not None
-            return output(self._parameters, sums, clipping.norms, tape.losses.detach())
+            assert tape.told is not None
+            return output(self._parameters, sums, clipping.norms, tape.told)
         finally:
             tape.close()
 
@@ -107,8 +107,9 @@ class TapeStep:
                 losses = compute(self._model, batch)
             check_losses(losses, B)
             recorder.finish(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
+            tape.told = losses.detach()
             if plan.alone:
-                refuse_unlike_in_batch(losses.detach(), plan.alone, plan.tolerance)
+                self._refuse_mixed(plan, batch, tape.told)
                 plan.alone = {}
         except StructureChanged:
             tape.close()
@@ -119,6 +120,17 @@ class TapeStep:
             tape.close()
             raise
         return tape
+
+    def _refuse_mixed(self, plan: Plan, batch: Batch, losses: Tensor) -> None:
+        """Of the first batch of a plan, what three of its examples do not show."""
+        refuse_unlike_in_batch(losses, plan.alone, "alone", plan.tolerance)
+        halves = [torch.arange(start, len(losses), 2) for start in (0, 1)]
+        if len(losses) > MORE:
+            # With gradients, as a loss may contain one; its graph is let go of at once.
+            with preserved(self._model), torch.enable_grad():
+                found = [self._losses(self._model, take(batch, half)).tolist() for half in halves]
+            apart = dict(zip(torch.cat(halves).tolist(), [loss for half in found for loss in half], strict=True))
+            refuse_unlike_in_batch(losses, apart, "in one half", plan.tolerance)
 
 
 class Seen:

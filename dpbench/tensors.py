@@ -24,7 +24,7 @@ def bytes_of(model: nn.Module, batch: Batch, others: Iterable[Tensor] = ()) -> i
 def marks(model: nn.Module) -> Any:
     """A value that changes if hooks, attributes or replaced parts are put on the model."""
     modules = [
-        (name, type(m).__name__, tuple(sorted(vars(m))), tuple(len(getattr(m, hooks)) for hooks in _HOOKS))
+        (name, type(m).__name__, m.training, tuple(sorted(vars(m))), tuple(len(getattr(m, hooks)) for hooks in _HOOKS))
         for name, m in model.named_modules()
     ]
     parameters = [

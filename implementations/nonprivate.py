@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dpbench import refusals
-from dpbench.batch import Batch
+from dpbench.batch import Batch, size
 from dpbench.clipping import Clip
 from dpbench.interface import Losses, Output, Supports, output
 from dpbench.parameters import trainable
@@ -28,6 +28,8 @@ class NonPrivate:
 
     def __call__(self, batch: Batch, *, unit: Tensor | None = None, mask: Tensor | None = None) -> Output:
         """``sum_i g_i``."""
+        if size(batch) == 0:
+            return output(self._parameters, {}, None, next(iter(self._parameters.values())).new_zeros(0))
         losses = self._losses(self._model, batch)
         total = losses.sum() if mask is None else losses[mask].sum()
         with refusals.of_plain_backward():

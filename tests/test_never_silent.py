@@ -197,6 +197,20 @@ def per_class_by_pairs(model, batch):
     return cross_entropy(model(batch["x"]), y) / (y[:, None] == y[None]).sum(1)
 
 
+def hardest(model, batch):
+    """The five examples with the largest losses, which are all of three."""
+    losses = squares(model, batch)
+    last = losses.detach().topk(min(len(losses), 5)).values[-1]
+    return torch.where(losses >= last, losses, torch.zeros_like(losses))
+
+
+@pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_easiest_example_of_the_batch_is_not_dropped_unseen(seed, name):
+    with pytest.raises(Refused, match="examples are mixed"):
+        prepare(name, L(4, 3).double(), hardest, Clip())(batch_of(6, 4, seed=seed))
+
+
 def over_the_batch(model, batch):
     losses = cross_entropy(model(batch["x"]), batch["y"])
     return losses / len(losses)

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import tests.zoo as zoo
 from dpbench.clipping import Clip
-from dpbench.errors import Refused
+from dpbench.errors import DpbenchError, Refused
 from dpbench.numerics import squared_norms
 from dpbench.ops import convolution
 from dpbench.preparation import prepare
@@ -197,3 +197,22 @@ def test_rows_by_hand():
     assert units.of_examples(torch.tensor([1.0, 2, 3])).tolist() == [2, 1, 3, 2, 3]
     assert units.by_number(torch.tensor([1.0, 2, 3])).tolist() == [3, 0, 0, 0, 1, 0, 0, 0, 0, 2]
     assert (len(units), units.largest) == (3, 2)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_transposed_convolutions_join_the_examples_of_a_unit(name):
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.ConvTranspose1d(4, 6, 3, stride=2, groups=2), nn.Tanh(), nn.ConvTranspose1d(6, 2, 2)
+    ).double()
+    batch, unit = {"x": torch.randn(5, 4, 6, dtype=torch.float64)}, torch.tensor([2, 0, 2, 2, 0])
+    losses = lambda m, b: m(b["x"]).square().sum((1, 2))  # noqa: E731
+    expected = per_example(net, losses, batch, Clip(3.0), unit=unit)
+    assert zoo.error(prepare(name, net, losses, Clip(3.0))(batch, unit=unit), expected) < 1e-12
+
+
+def test_numbers_that_no_norms_can_be_given_out_by_are_refused():
+    net = nn.Linear(4, 3)
+    step = prepare("bk", net, lambda m, b: m(b["x"]).square().sum(1))
+    with pytest.raises(DpbenchError, match="return_inverse=True"):
+        step({"x": torch.randn(2, 4)}, unit=torch.tensor([0, 10**13]))

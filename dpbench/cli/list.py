@@ -42,7 +42,10 @@ def _models() -> Mapping[str, str]:
 def _cases() -> Mapping[str, str]:
     from dpbench.conformance.checks import kit
 
-    return {check.name: check.reason for check in kit().values()}
+    return {
+        check.name: check.reason if check.source == "property" else f"{check.reason} [{check.source}]"
+        for check in kit().values()
+    }
 
 
 def _suites() -> Mapping[str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpbench.conformance.checks import OWN, kit
-from dpbench.conformance.expected import Expected, declaration, declared
+from dpbench.conformance.expected import Expected, Known, declaration, declared
 from dpbench.conformance.verdict import Ruling, Verdict
 from dpbench.errors import DpbenchError
+from dpbench.interface import Supports
 from dpbench.registry import load, source_file, source_hash
 
 
@@ -31,8 +32,9 @@ class Candidate:
         if needs := getattr(load(name), "NEEDS", ""):
             raise DpbenchError(f"{name} needs {needs}")
         source = source_file(name)
-        expected, path = declared(source)
-        expected.check_names([*kit(), *(own for own, _, _ in OWN)], str(path))
+        own, path = declared(source)
+        own.check_names([*kit(), *(check for check, _, _ in OWN)], str(path))
+        expected = Expected((*own.known, *_unsupported(load(name).SUPPORTS)))
         beside = path or (source or Path(name)).with_suffix(".toml")
         return cls(name, load(name).TITLE, source_hash(name), expected, beside)
 
@@ -49,3 +51,13 @@ class Candidate:
         """Write down what was found; the file's path."""
         self.path.write_text(declaration(verdicts), encoding="utf-8")
         return self.path
+
+
+def _unsupported(supports: Supports) -> Iterator[Known]:
+    """What an implementation declares by its ``SUPPORTS``."""
+    if not supports.units:
+        for pattern in ("batch/*unit*", "gradient/unit"):
+            yield Known(pattern, Ruling.REFUSES, "its SUPPORTS says units=False")
+    if not supports.groups:
+        for pattern in ("threshold/per-layer", "threshold/group*"):
+            yield Known(pattern, Ruling.REFUSES, "its SUPPORTS says groups=False")

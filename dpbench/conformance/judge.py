@@ -76,6 +76,8 @@ def attempted(name: str, check: str, attempt: Callable[[], T]) -> T | Verdict:
     """What an implementation gives, or the verdict on what it raised."""
     try:
         return attempt()
+    except NotImplementedError as refusal:
+        return Verdict(implementation=name, check=check, ruling=Ruling.REFUSES, message=" ".join(str(refusal).split()))
     except DpbenchError as refusal:
         text = " ".join(str(refusal).split())
         ruling = Ruling.CRASHES if isinstance(refusal.__cause__, _MISTAKES) else Ruling.REFUSES
@@ -135,7 +137,7 @@ def _verdict(
     error, worst = _error(name, subject, trial, answers, clip, epsilon)
     right = isfinite(error) and error <= tolerance and not trial.astray
     if trial.astray and error <= tolerance:
-        error, worst = float("inf"), f"{trial.astray}.grad (it is not what the output says)"
+        error, worst = float("inf"), trial.astray
     return Verdict(
         implementation=name,
         check=check,

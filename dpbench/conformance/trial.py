@@ -19,6 +19,7 @@ from dpbench.errors import DpbenchError
 from dpbench.interface import Output, Step
 from dpbench.parameters import trainable
 from dpbench.preparation import prepare
+from dpbench.tensors import marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Trial:
     """None for a call that was refused and may be."""
     asked: tuple[str, ...]
     astray: str = ""
-    """A parameter whose ``p.grad`` is not what the output says."""
+    """A parameter whose ``p.grad`` is not what the output says, or what ``close`` left behind."""
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ def tried(name: str, problem: Problem, clip: Clip, refusable: Collection[int] = 
 
     ``refusable``: numbers of calls that it may refuse, as nothing finite comes out of them.
     """
-    parameters = trainable(problem.model)
+    parameters, before = trainable(problem.model), marks(problem.model)
     outputs: list[Output | None] = []
     astray = ""
     with prepared(name, problem, clip) as step:
@@ -56,12 +57,15 @@ def tried(name: str, problem: Problem, clip: Clip, refusable: Collection[int] = 
                 with seeded():
                     out = step(call.batch, unit=call.unit, mask=call.mask)
             except DpbenchError:
-                if i not in refusable:
+                if i not in refusable or len(refusable) == len(problem.calls):
                     raise
                 outputs.append(None)
                 continue
-            astray = astray or same_gradients(out, parameters)
+            if name_ := same_gradients(out, parameters):
+                astray = astray or f"{name_}.grad (it is not what the output says)"
             outputs.append(kept(out))
+    if marks(problem.model) != before:
+        astray = astray or "the model (a hook, an attribute or a mode is left on it after close())"
     return Trial(outputs, tuple(parameters), astray)
 
 

@@ -53,11 +53,18 @@ def verify(
             idle.put(launcher)
 
     with ExitStack() as stack:
-        for _ in range(count):
-            idle.put(stack.enter_context(server()))
+        servers = [stack.enter_context(server()) for _ in range(count)]
+        for launcher in servers:
+            idle.put(launcher)
         pool = stack.enter_context(closing_pool(count))
-        for done in as_completed([pool.submit(one, pair) for pair in pairs]):
-            yield done.result()
+        try:
+            for done in as_completed([pool.submit(one, pair) for pair in pairs]):
+                yield done.result()
+        except BaseException:
+            # Left early: whoever is at work is not waited for.
+            for launcher in servers:
+                launcher.close()
+            raise
 
 
 class closing_pool(ThreadPoolExecutor):  # noqa: N801

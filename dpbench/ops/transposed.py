@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -36,9 +37,11 @@ class TransposedConvolution(Use):
         output_padding: Sequence[int],
         dilation: Sequence[int],
         groups: int,
+        together: int = 1,
     ) -> None:
+        """``together``: how many images, one after the other, are one example."""
         self.parameter = weight
-        self._stride, self._dilation, self._groups = stride, dilation, groups
+        self._stride, self._dilation, self._groups, self._together = stride, dilation, groups, together
         # Of the output, which has more pixels at its ends than a convolution would reach.
         self._padding = [(n, n - more) for n, more in zip(padding, output_padding, strict=True)]
         self._x = Kept(x, f"F.conv_transpose{len(stride)}d")
@@ -47,8 +50,17 @@ class TransposedConvolution(Use):
         """The convolution of ``ds``, which has the input in the place of its output gradient."""
         stride, padding, dilation = self._stride, self._padding, self._dilation
         return Convolution(
-            self.parameter, ds, stride=stride, padding=padding, dilation=dilation, groups=self._groups
+            self.parameter, ds, stride=stride, padding=padding, dilation=dilation, groups=self._groups,
+            together=self._together,
         )  # fmt: skip
+
+    def joined(self, ds: Tensor, examples: Tensor) -> tuple[Use, Tensor]:
+        """The positions of n images are those of one example."""
+        order = examples.flatten()
+        use = copy.copy(self)
+        use._x = Kept(self._x.get()[order], f"F.conv_transpose{len(self._stride)}d")
+        use._together = examples.shape[1]
+        return use, ds[order]
 
     def facts(self, ds: Tensor) -> Facts:
         """T is the number of input positions, d the features of one kernel's output, p the input channels."""
@@ -88,7 +100,7 @@ class ConvTranspose:
         uses: list[Use] = []
         if call.is_parameter("weight"):
             names = ("stride", "padding", "output_padding", "dilation")
-            sizes = {name: each(call.arguments[name], n) for name in names}
+            sizes: dict[str, Any] = {name: each(call.arguments[name], n) for name in names}
             uses.append(TransposedConvolution(weight, x, groups=call.arguments["groups"], **sizes))
         if bias is not None and call.is_parameter("bias"):
             uses.append(Shift(bias, axes=(1,)))

@@ -69,7 +69,10 @@ def _contracted(left: str, a: Tensor, right: str, b: Tensor, out: str) -> Any:
     plain = set(summed) <= set(xs) and not set(kept) & set(xs) and set(out) == {*positions, *kept}
     if not (alone and plain and summed and positions):
         return NotImplemented
-    size = dict(zip(xs + ws, (*x.shape, *weight.shape), strict=True))
+    size = dict(zip(xs, x.shape, strict=True)) | dict(zip(ws, weight.shape, strict=True))
+    if any(size[c] != n for c, n in zip(xs, x.shape, strict=True)):
+        # One of the two is broadcast along the letter.
+        return NotImplemented
     rows = _ordered(x, xs, [*positions, *summed]).flatten(len(positions))
     d, p = prod(size[c] for c in summed), prod(size[c] for c in kept)
     if [*summed, *kept] == list(ws):

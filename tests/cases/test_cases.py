@@ -20,9 +20,8 @@ MIXED = [name for name in NAMES if "mixes examples" in CASES[name].refused]
 REFUSED_FOR_ANOTHER_REASON = {
     "embedding/max-norm",
     "normalization/instance-norm-tracking",
-    "autograd/activation-overwritten",
+    "inplace/activation-overwritten",
     "autograd/hook-that-normalises",
-    "autograd/checkpointed-with-reentry",
     "autograd/checkpointed-with-reentry-first",
 }
 NOT_FINITE = {"batch/not-finite": {1}}
@@ -191,7 +190,7 @@ def test_a_forward_that_is_refused_writes_what_the_examples_say_into_the_model(n
     assert any(not torch.equal(t, before[key]) for key, t in problem.model.state_dict().items())
 
 
-@pytest.mark.parametrize("name", ["autograd/activation-overwritten", "autograd/checkpointed-with-reentry"])
+@pytest.mark.parametrize("name", ["inplace/activation-overwritten"])
 def test_a_graph_that_is_refused_has_no_gradient_at_all(name):
     problem = built(name)
     loss = problem.losses(problem.model, problem.calls[0].batch).sum()

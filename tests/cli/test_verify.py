@@ -60,6 +60,15 @@ def test_better_than_declared_exits_1_too(tmp_path):
     assert "1 better than declared; take what is better out of the file" in done.stderr
 
 
+def test_what_supports_denies_is_declared_by_it(tmp_path):
+    name = mutant(tmp_path)
+    text = (tmp_path / "mutant0.py").read_text()
+    (tmp_path / "mutant0.py").write_text(text.replace("Supports(groups=True, units=True)", "Supports()"))
+    done = verify("--impl", name, "--case", "batch/units,threshold/per-layer")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("refuses: ") == 2
+
+
 def test_what_is_found_can_be_declared(tmp_path, monkeypatch):
     from dpbench.conformance import checks
 

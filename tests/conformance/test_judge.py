@@ -41,6 +41,16 @@ def test_the_loop_itself_is_right_in_every_precision(tmp_path):
         ({"after": "out.norms = None"}, "norms (it gave none)"),
         ({"before": "clip = Clip(2 * clip.max_norm)"}, "0.bias in call 2"),
         ({"returned": "out"}, "0.weight.grad (it is not what the output says)"),
+        ({"after": "out.losses = out.losses * 2"}, "losses in call 1"),
+        ({"after": "out.losses = out.losses.mean()"}, "losses (of shape (), expected (5,)) in call 1"),
+        (
+            {"before": "model.eval()"},
+            "the model (a hook, an attribute or a mode is left on it after close())",
+        ),
+        (
+            {"before": "model.register_forward_hook(lambda *_: None)"},
+            "the model (a hook, an attribute or a mode is left on it after close())",
+        ),
     ],
 )
 def test_mistakes_are_wrong_and_say_where(tmp_path, mistake, worst):
@@ -49,6 +59,28 @@ def test_mistakes_are_wrong_and_say_where(tmp_path, mistake, worst):
     assert not verdict.error <= verdict.tolerance
     assert verdict.worst == worst or mistake.get("before")
     assert not verdict.native
+
+
+def test_where_every_call_is_refused_it_refuses(tmp_path):
+    case = case_of(lambda: classified(nn.Linear(6, 3), infinite().calls[0].batch["x"], max_norm=1.0))
+    assert judge(case, mutant(tmp_path, before="raise Refused('not finite')")).ruling is Ruling.REFUSES
+
+
+def test_mistakes_of_a_library_that_are_passed_on_are_crashes(tmp_path):
+    crashes = judge(case_of(), mutant(tmp_path, before="raise Refused('it said: no') from AttributeError()"))
+    assert crashes.ruling is Ruling.CRASHES
+    assert judge(case_of(), mutant(tmp_path, before="raise NotImplementedError('no')")).ruling is Ruling.REFUSES
+
+
+def test_who_trains_nothing_freezes_everything(tmp_path):
+    nothing = {"returned": "type(out)({}, None, out.losses)"}
+    verdict = judge(case_of(), mutant(tmp_path, **nothing))
+    assert (verdict.ruling, len(verdict.frozen)) == (Ruling.FREEZES, 4)
+
+
+def test_of_a_wrong_gradient_it_is_said_whether_it_exceeds_the_bound(tmp_path):
+    found = judge(case_of(), mutant(tmp_path, after="[g.mul_(1.5) for g in out.grads.values()]"))
+    assert found.figure == "an example moves the sum by 1.500 R"
 
 
 def test_who_says_that_it_cannot_refuses_and_who_raises_crashes(tmp_path):

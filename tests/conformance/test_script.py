@@ -30,6 +30,12 @@ def test_it_runs_anywhere_and_shows_the_error_of_the_verdict(tmp_path):
     assert "off by 0.001 (relative), most in 0.weight" in path.read_text()
 
 
+def test_norms_alone_may_be_wrong(tmp_path):
+    name = mutant(tmp_path, after="out.norms *= 1.001")
+    case = CASES["linear/two-axes"]
+    assert run(write(case, name, judge(case, name), tmp_path / "wrong")).returncode == 1
+
+
 def test_with_a_right_implementation_it_says_so(tmp_path):
     path = tmp_path / "right.py"
     case = CASES["linear/two-axes"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
-from dpbench.rewriting import Rewritten
+from dpbench.rewriting import Rewritten, contraction
 from tests.promise import IMPLEMENTATIONS, batch_of, refusals, squares
 from tests.seen import facts
 from tests.zoo import Net
@@ -116,3 +117,9 @@ def test_a_weight_on_the_left_mixes_positions(multiply):
     net = Net(lambda n, x: multiply(n.w, x), w=torch.randn(7, 4))
     (found,) = facts(net, squares, {"x": torch.randn(5, 4, 6)}).values()
     assert (found.rule, found.matrix, found.T, found.d, found.p) == ("linear", True, 6, 4, 7)
+
+
+def test_letters_that_are_broadcast_are_left_to_einsum():
+    x, w = torch.randn(5, 4, 6), nn.Parameter(torch.randn(6, 3))
+    assert contraction.einsum("btd,dk->btk", x[..., :1], w) is NotImplemented
+    assert contraction.einsum("btd,dk->btk", x, nn.Parameter(w.data[:1])) is NotImplemented
