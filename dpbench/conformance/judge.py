@@ -61,7 +61,8 @@ def judged(subject: Subject, check: str, name: str) -> Verdict:
     if isinstance(trial, Verdict):
         return trial
     found = _verdict(name, check, subject, trial, answers, clip, (tolerance, epsilon, precision))
-    if found.ruling in (Ruling.RIGHT, Ruling.FREEZES) and not (problem.native or problem.random):
+    trains = found.ruling is Ruling.RIGHT or (found.ruling is Ruling.FREEZES and len(found.frozen) < found.asked)
+    if trains and not (problem.native or problem.random):
         found.native.update({p: beside(name, subject, p, clip, found.frozen) for p in BESIDE})
     return found
 
