@@ -8,9 +8,11 @@ Verdicts on implementations that were not run again stay there, with their dates
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -55,41 +57,76 @@ def condensed(row: Row) -> Row:
 
 def head(rows: list[Row]) -> list[str]:
     refused = sum(bool(case.refused) for case in CASES.values())
-    answered = len({row["check"] for row in rows}) - refused
     versions, dates = ({row[name] for row in rows} for name in ("torch", "date"))
     return [
         "# Who is right",
         "",
-        f"Made by `make conformance` with torch {', '.join(sorted(versions))} on {', '.join(sorted(dates))}. "
-        f"{answered} checks have an answer, the loop over the examples in float64, and {refused} have none, because "
-        "examples are mixed or the model is changed: there a refusal is right, and so is who takes each on its own. "
-        "`dpbench list cases` says why each is there, `dpbench verify --impl NAME` does it again. The "
-        "libraries' own stability constants are in the loop, too. Everything is on the CPU.",
+        f"Made by `make conformance`, torch {', '.join(sorted(versions))}, {', '.join(sorted(dates))}, on a CPU, "
+        "in float64, against the loop over the examples (with the library's own stability constant). `dpbench list cases` "
+        "says why each case is there; rows of what is on no index are explained in README.md here.",
+        "",
+        "- *refuses*: says in words that it cannot; *freezes*: parameters get no gradient, the others are right.",
+        "- *beyond R*: of the wrong ones, those in which one example moves the sum by more than R in the case's batch, "
+        "so that noise scaled to R does not cover it. The others give another vector within the bound.",
+        f"- In {refused} further cases examples are mixed, or the forward writes into the model, so that a refusal is "
+        "right; *each alone*: takes each example on its own all the same, which is private, and another objective "
+        "than the batch's; *accepts*: gives a gradient that belongs to no example.",
+        "- Of libraries, checks that their adapters answer are left out: empty batches, units, other clipping styles, "
+        "and the private step, which is dpbench's.",
         "",
     ]
 
 
+ADAPTERS = (
+    "step/*", "batch/empty*", "batch/*unit*", "threshold/per-layer", "threshold/group*", "normalization/batch-norm",
+    "normalization/instance-norm-tracking", "embedding/max-norm",
+)  # fmt: skip
+
+
+def own(rows: list[Row], name: str) -> list[Row]:
+    """The verdicts on one implementation that are its own."""
+    library = "/" in name
+    found = [row for row in rows if row["implementation"] == name]
+    return [row for row in found if not (library and any(fnmatchcase(row["check"], p) for p in ADAPTERS))]
+
+
 def table(rows: list[Row], order: list[str]) -> list[str]:
-    lines = [["implementation", *map(str, Ruling), "of", "| accepts", "of"]]
+    lines = [["implementation", *map(str, Ruling), "of", "beyond R", "| mixing: refuses", "each alone", "accepts"]]
     for name in order:
-        own = [row for row in rows if row["implementation"] == name]
-        answered = Counter(row["ruling"] for row in own if not _refused(row))
-        mixed = [row for row in own if _refused(row)]
-        accepted = sum(row["ruling"] == "wrong" for row in mixed)
-        counts = [str(answered[ruling]) for ruling in Ruling]
-        lines.append([own[0]["title"], *counts, str(answered.total()), f"| {accepted}", str(len(mixed))])
+        mine = own(rows, name)
+        answered = [row for row in mine if not _refused(row)]
+        count = Counter(row["ruling"] for row in answered)
+        mixed = Counter(_of_mixing(row) for row in mine if _refused(row))
+        counts = [str(count[ruling]) for ruling in Ruling]
+        beyond = sum(_moves(row) > 1 + 1e-6 for row in answered if row["ruling"] == "wrong")
+        ends = [f"| {mixed['refuses']}", str(mixed["each alone"]), str(mixed["accepts"])]
+        lines.append([mine[0]["title"], *counts, str(len(answered)), str(beyond), *ends])
     return [f"    {line}" for line in aligned(lines)]
+
+
+def _of_mixing(row: Row) -> str:
+    if row["ruling"] == "right":
+        return "each alone" if row.get("message", "").startswith("takes each") else "refuses"
+    return "accepts" if row["ruling"] == "wrong" else "refuses"
+
+
+def _moves(row: Row) -> float:
+    found = re.search(r"moves the sum by ([\d.]+) R", row.get("figure", ""))
+    return float(found[1]) if found else 0.0
 
 
 def wrong(rows: list[Row], order: list[str]) -> Iterable[str]:
     """By implementation, the largest errors first."""
     for name in order:
-        own = [row for row in rows if row["implementation"] == name and row["ruling"] == "wrong" and not _refused(row)]
-        if not own:
+        found = [row for row in own(rows, name) if row["ruling"] == "wrong" and not _refused(row)]
+        if not found:
             continue
-        own.sort(key=lambda row: -_number(row.get("error", 0.0)))
-        told = [f"{row['check']} {_percent(row.get('error', 0.0))}" for row in own]
-        yield f"**{own[0]['title']}** is wrong on {len(own)}: " + "; ".join(told) + "."
+        found.sort(key=lambda row: -_number(row.get("error", 0.0)))
+        told = []
+        for row in found:
+            moves = _moves(row)
+            told.append(f"{row['check']} {_percent(row)}" + (f" ({moves:.2f} R)" if moves > 1 + 1e-6 else ""))
+        yield f"**{found[0]['title']}** is wrong on {len(found)}: " + "; ".join(told) + "."
         yield ""
 
 
@@ -127,9 +164,9 @@ def _short(value: float | str | None) -> float | str | None:
     return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
-def _percent(value: float | str | None) -> str:
-    number = _number(value)
-    return "without bound" if number == float("inf") else f"{100 * number:.2g} %"
+def _percent(row: Row) -> str:
+    number = _number(row.get("error", 0.0))
+    return row["worst"] if number == float("inf") else f"{100 * number:.2g} %"
 
 
 if __name__ == "__main__":
