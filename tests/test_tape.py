@@ -78,7 +78,7 @@ REFUSED = {
         lambda: Net(no_rule, p=torch.randn(1, 4, 6), o=L(4, 3)), "repeat_interleave uses a parameter and has no rule"),
     "embedding that renormalises": (
         lambda: Net(lambda n, x: n.o(n.e((x > 0).long()).mean(1)), e=nn.Embedding(2, 5, max_norm=1.0), o=L(5, 3)),
-        "F.embedding with max_norm"),
+        "changes the model in its forward"),
     "whole batch in the loss": (
         lambda: Net(lambda n, x: n.o(x) - n.o(x).mean(), o=L(6, 3)), "examples are mixed"),
 }  # fmt: skip
