@@ -79,7 +79,7 @@ def _reason(verdict: Verdict) -> str:
     if verdict.message:
         text = " ".join(verdict.message.split())
         return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " ..."
-    if verdict.frozen:
+    if verdict.ruling is Ruling.FREEZES:
         return f"no gradient of {', '.join(verdict.frozen)}"
     return f"off by {verdict.error:.1e} in {verdict.worst}"
 

@@ -10,6 +10,7 @@ Source: Yousefpour et al. 2021, 2109.12298; Li et al. 2022, 2110.05679 (ghost cl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,7 +67,8 @@ class Wrapped:
             p.grad = None
         with OPACUS.refusing():
             losses = self._losses(self._module, batch)
-            return self._clipped(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
+            out = self._clipped(losses if mask is None else torch.where(mask, losses, torch.zeros_like(losses)))
+        return replace(out, losses=losses.detach())
 
     def _clipped(self, losses: Tensor) -> Output:
         raise NotImplementedError

@@ -63,7 +63,7 @@ def head(rows: list[Row]) -> list[str]:
         "",
         f"Made by `make conformance`, torch {', '.join(sorted(versions))}, {', '.join(sorted(dates))}, on a CPU, "
         "in float64, against the loop over the examples (with the library's own stability constant). "
-        "`dpbench list cases` says why each case is there; rows of what is on no index are explained in README.md here.",
+        "`dpbench list cases` says why each case is there; README.md here, where rows of what is on no index are from.",
         "",
         "- *refuses*: says in words that it cannot; *freezes*: parameters get no gradient, the others are right.",
         "- *beyond R*: of the wrong ones, those in which one example moves the sum by more than R in the case's batch, "
