@@ -128,7 +128,8 @@ def test_a_result_is_not_overwritten_by_the_next_step(name):
 def test_what_it_refuses_is_refused_in_its_words_and_nothing_is_left_behind(name):
     model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4).eval())
     before = marks(model)
-    with pytest.raises(Refused, match=rf"^Opacus {opacus.__version__} cannot run this: ShouldReplaceModuleError: BatchNorm"):
+    words = rf"^Opacus {opacus.__version__} cannot run this: ShouldReplaceModuleError: BatchNorm"
+    with pytest.raises(Refused, match=words):
         prepare(name, model, zoo.cross_entropy)
     assert marks(model) == before
 
