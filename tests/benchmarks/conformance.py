@@ -46,10 +46,10 @@ def read(path: Path) -> list[Row]:
 
 
 def condensed(row: Row) -> Row:
-    """What is kept of a verdict, the errors in other precisions as [its own, the loop's]: the case says the rest."""
+    """What is kept of a verdict, the errors in float32 as [its own, the loop's]: the case says the rest."""
     kept = {name: row[name] for name in KEPT if row[name] not in (None, "", [], {}, 0)}
     if "native" in kept:
-        kept["native"] = {name: [_short(n["error"]), _short(n["loop"])] for name, n in kept["native"].items()}
+        kept["native"] = {"fp32": [_short(kept["native"]["fp32"][key]) for key in ("error", "loop")]}
     if "error" in kept:
         kept["error"] = _short(kept["error"])
     return kept
