@@ -119,7 +119,8 @@ def refuse_unlike_in_batch(losses: Tensor, other: Mapping[int, float], where: st
     """
     for i, expected in other.items():
         loss = losses[i].item()
-        if _differ(loss, expected, abs(expected) + 1, tolerance):
+        # What is not finite in both is the same, and no step is taken with it.
+        if (isfinite(loss) or isfinite(expected)) and _differ(loss, expected, abs(expected) + 1, tolerance):
             raise Refused(
                 f"examples are mixed: the loss of example {i} is {expected:.6g} {where} and {loss:.6g} in the batch of "
                 f"{len(losses)}. Compute every example's loss from that example alone."

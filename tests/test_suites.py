@@ -6,7 +6,8 @@ import pytest
 
 from dpbench import suite
 from dpbench.models.spec import parse
-from dpbench.sweep import cells_of, names
+from dpbench.registry import available
+from dpbench.sweep import cells_of
 
 SUITES = sorted((Path(__file__).parents[1] / "suites").glob("*.toml"))
 
@@ -25,7 +26,7 @@ def test_quickstart_has_every_implementation_on_three_real_networks_over_batch_a
     cells = cells_of(suite.load("quickstart"))
     real = {c.workload.model.partition("(")[0] for c in cells if not c.workload.model.startswith("synthetic")}
     assert len(real) >= 3
-    assert {c.implementation for c in cells} == set(names())
+    assert {c.implementation for c in cells} == set(available())
     for model in {c.workload.model for c in cells}:
         own = [c.workload for c in cells if c.workload.model == model]
         assert len({w.batch for w in own}) >= 2
