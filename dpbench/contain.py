@@ -87,3 +87,8 @@ def out_of_memory_kills() -> int | None:
                 if name == "oom_kill":
                     return int(value)
     return None
+
+
+def cores() -> int:
+    """CPUs that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -35,7 +35,7 @@ EXAMPLES = 3
 """Enough to tell one from another, two of three clipped or not at the median norm."""
 CALLS = 4
 """Of the losses, to see whether they draw random numbers."""
-_UNCLIPPED = Clip(max_norm=1e30)
+UNCLIPPED = Clip(max_norm=1e30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Oracle:
         self._precision = native or "float64"
         self._epsilon = EPSILONS[native] if native else torch.finfo(torch.float64).eps
         self._known: dict[tuple[float, float | None, tuple[str, ...]], Output] = {}
-        self.clip = at_median(clip, self._true(_UNCLIPPED, ()).norms)
+        self.clip = at_median(clip, self._true(UNCLIPPED, ()).norms)
         true = self._true(self.clip, ())
         self.tolerance = TOLERANCE
         if native is not None:
@@ -93,7 +93,7 @@ class Oracle:
         coverage = covered({n: p.numel() for n, p in asked.items()}, out.grads, methods)
         if out.norms is None and load(name).PRIVATE:
             return self._checked(float("inf"), "norms (it gave none)", coverage)
-        clip = _UNCLIPPED if out.norms is None else settled(name, self.clip)
+        clip = UNCLIPPED if out.norms is None else settled(name, self.clip)
         return self._checked(*difference(out, self._true(clip, tuple(coverage.frozen)), self._epsilon), coverage)
 
     def _true(self, clip: Clip, frozen: tuple[str, ...]) -> Output:

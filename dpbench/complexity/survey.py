@@ -18,6 +18,7 @@ from typing import Any
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
 from dpbench.complexity.tracing import Tracer
+from dpbench.contain import cores
 from dpbench.errors import DpbenchError
 from dpbench.records import Workload
 
@@ -103,11 +104,6 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def cores() -> int:
-    """CPUs that this process may use, where the system says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def quiet() -> None:

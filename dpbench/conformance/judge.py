@@ -18,13 +18,12 @@ from dpbench.conformance.trial import Trial, largest_move, tried
 from dpbench.conformance.verdict import BESIDE, Native, Ruling, Verdict
 from dpbench.errors import DpbenchError
 from dpbench.interface import Output
-from dpbench.parity import TIMES_LOOP, TOLERANCE
+from dpbench.parity import TIMES_LOOP, TOLERANCE, UNCLIPPED
 from dpbench.precision import EPSILONS
 from dpbench.preparation import settled
 from dpbench.registry import load
 
 _EXACT = torch.finfo(torch.float64).eps
-_NO_CLIPPING = 1e30
 
 
 def judge(case: Case, name: str) -> Verdict:
@@ -162,7 +161,7 @@ def _error(
     if not trial.clips:
         if load(name).PRIVATE:
             return float("inf"), "norms (it gave none)"
-        clip, answers = Clip(_NO_CLIPPING), truths(subject.exact(), Clip(_NO_CLIPPING))
+        clip, answers = UNCLIPPED, truths(subject.exact(), UNCLIPPED)
     outputs, right = [], []
     for i, out in enumerate(trial.outputs):
         missing = [] if out is None else [n for n in trial.asked if n not in out.grads]
@@ -198,7 +197,7 @@ def beside(name: str, subject: Subject, precision: str, clip: Clip, frozen: Sequ
     except Exception as error:
         return Native(None, loop, epsilon, " ".join(f"{type(error).__name__}: {error}".split()))
     if not trial.clips:
-        answers = truths(subject.exact(rounded=precision), Clip(_NO_CLIPPING), frozen)
+        answers = truths(subject.exact(rounded=precision), UNCLIPPED, frozen)
     return Native(nearest(trial.outputs, answers, epsilon)[0], loop, epsilon)
 
 

@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dpbench.batch import head, size, take
+from dpbench.batch import size, take
 from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import Far
 from dpbench.conformance.judge import attempted, clip_for
 from dpbench.conformance.subject import Subject
-from dpbench.conformance.trial import kept, largest_move, once, prepared, without
+from dpbench.conformance.trial import in_two, kept, largest_move, once, prepared, without
 from dpbench.conformance.verdict import Ruling, Verdict
 from dpbench.errors import Refused
 from dpbench.interface import Output
 from dpbench.parameters import trainable
-from dpbench.parity import TOLERANCE, difference
+from dpbench.parity import TOLERANCE, UNCLIPPED, difference
 from dpbench.registry import load
 
 EPSILON = torch.finfo(torch.float64).eps
-_NO_CLIPPING = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,9 @@ def permutation(name: str, problem: Problem, clip: Clip) -> Measured:
 def accumulation(name: str, problem: Problem, clip: Clip) -> Measured:
     """Two physical batches, added up, give what one batch gives."""
     batch = problem.calls[0].batch
-    half = size(batch) // 2
-    rest = take(batch, torch.arange(half, size(batch)))
     with prepared(name, problem, clip) as step:
         whole = kept(step(batch))
-        parts = kept(step(head(batch, half))) + kept(step(rest))
+        parts = in_two(step, batch)
     return Measured(difference(parts, whole, EPSILON))
 
 
@@ -118,7 +115,7 @@ def unclipped(name: str, problem: Problem, clip: Clip) -> Measured:
     """As R grows the sum becomes the non-private gradient, one ordinary backward of the summed losses."""
     batch = problem.calls[0].batch
     parameters = trainable(problem.model)
-    out = once(name, problem, Clip(_NO_CLIPPING, stability=clip.stability), batch)
+    out = once(name, problem, replace(UNCLIPPED, stability=clip.stability), batch)
     losses = problem.losses(problem.model, batch).sum()
     grads = torch.autograd.grad(losses, list(parameters.values()), allow_unused=True)
     true = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(parameters.items(), grads, strict=True)}

@@ -9,12 +9,12 @@ from math import sqrt
 import torch
 from torch import Generator, Tensor
 
-from dpbench.batch import head, size, take
+from dpbench.batch import head
 from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import Far
 from dpbench.conformance.properties import EPSILON, Measured, Property
-from dpbench.conformance.trial import kept, once, prepared
+from dpbench.conformance.trial import in_two, kept, once, prepared
 from dpbench.errors import Refused
 from dpbench.interface import Output
 from dpbench.noise import privatize
@@ -35,9 +35,8 @@ RATE = 0.5
 def noise(name: str, problem: Problem, clip: Clip) -> Measured:
     """The noise of a logical step of two physical batches has mean zero and standard deviation sigma R."""
     batch = problem.calls[0].batch
-    half = size(batch) // 2
     with prepared(name, problem, clip) as step:
-        out = kept(step(head(batch, half))) + kept(step(take(batch, torch.arange(half, size(batch)))))
+        out = in_two(step, batch)
     return _noise(problem, _clipped(out))
 
 
@@ -111,10 +110,9 @@ def scaling(name: str, problem: Problem, clip: Clip) -> Measured:
 def whole(name: str, problem: Problem, clip: Clip) -> Measured:
     """Two physical batches, noise of the same seed: the same step as of one batch."""
     batch = problem.calls[0].batch
-    half = size(batch) // 2
     with prepared(name, problem, clip) as step:
         one = _clipped(kept(step(batch)))
-        two = kept(step(head(batch, half))) + kept(step(take(batch, torch.arange(half, size(batch)))))
+        two = in_two(step, batch)
     privatize(problem.model, one, SIGMA, EXPECTED, Generator().manual_seed(1))
     expected = {n: _grad(p).clone() for n, p in problem.model.named_parameters() if n in one.grads}
     privatize(problem.model, two, SIGMA, EXPECTED, Generator().manual_seed(1))

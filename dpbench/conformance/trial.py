@@ -10,7 +10,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from dpbench.batch import Batch, size, take
+from dpbench.batch import Batch, head, size, take
 from dpbench.cases import Problem
 from dpbench.clipping import Clip
 from dpbench.conformance.comparing import same_gradients
@@ -100,6 +100,12 @@ def once(name: str, problem: Problem, clip: Clip, batch: Batch) -> Output:
     """What one step gives."""
     with prepared(name, problem, clip) as step:
         return kept(step(batch))
+
+
+def in_two(step: Step, batch: Batch) -> Output:
+    """Two physical batches of one logical step, added up."""
+    half = size(batch) // 2
+    return kept(step(head(batch, half))) + kept(step(take(batch, torch.arange(half, size(batch)))))
 
 
 def kept(out: Output) -> Output:

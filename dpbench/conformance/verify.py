@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from queue import SimpleQueue
 
 from dpbench.child import Launcher
 from dpbench.conformance.verdict import Ruling, Verdict, from_plain
+from dpbench.contain import cores
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
 from dpbench.records import Outcome, Workload
@@ -26,11 +26,6 @@ class Pair:
 
     implementation: str
     check: str
-
-
-def cores() -> int:
-    """CPUs that this process may use, where the system says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def verify(
