@@ -25,6 +25,11 @@ KEPT = (
     "implementation", "title", "check", "ruling", "error", "worst", "message", "frozen", "asked", "figure", "native",
     "torch", "date",
 )  # fmt: skip
+COMMON = ("title", "torch", "date")
+"""What all rows of one implementation share."""
+LONGEST = 120
+"""Characters of a message that are kept."""
+
 Row = dict[str, Any]
 
 
@@ -37,12 +42,28 @@ def main(files: list[str]) -> None:
     text = "\n".join([*head(rows), *table(rows, order), "", *wrong(rows, order), *elsewhere(rows)]) + "\n"
     print(text)
     (REFERENCE / "conformance.md").write_text(text, encoding="utf-8")
-    lines = [json.dumps(row, separators=(",", ":")) for row in rows]
+    lines = [json.dumps(row, separators=(",", ":")) for row in once(rows)]
     (REFERENCE / "conformance.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """Rows, with what :func:`once` left out."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    rows: list[Row] = []
+    for line in text.splitlines():
+        row = json.loads(line)
+        same = rows and rows[-1]["implementation"] == row["implementation"]
+        rows.append({**{name: rows[-1][name] for name in COMMON}, **row} if same else row)
+    return rows
+
+
+def once(rows: list[Row]) -> Iterable[Row]:
+    """Rows without what is that of the row before, which is on the same implementation."""
+    before = None
+    for row in rows:
+        left_out = COMMON if row["implementation"] == before else ()
+        yield {name: value for name, value in row.items() if name not in left_out}
+        before = row["implementation"]
 
 
 def condensed(row: Row) -> Row:
@@ -50,6 +71,11 @@ def condensed(row: Row) -> Row:
     kept = {name: row[name] for name in KEPT if row[name] not in (None, "", [], {}, 0)}
     if "native" in kept:
         kept["native"] = {"fp32": [_short(kept["native"]["fp32"][key]) for key in ("error", "loop")]}
+    if kept["ruling"] == "right":
+        kept.pop("worst", None)
+        kept.pop("asked", None)
+    if "message" in kept:
+        kept["message"] = kept["message"][:LONGEST]
     if "error" in kept:
         kept["error"] = _short(kept["error"])
     return kept
