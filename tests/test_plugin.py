@@ -19,7 +19,7 @@ def test_checks_run_as_tests_beside_ones_own(tmp_path):
     impl = ["--dpbench-impl", f"bk,nonprivate,{name}", "--dpbench-case", "linear/two-axes,property/independence"]
     done = pytest_in(tmp_path, "--dpbench-verify", *impl)
     assert "1 failed, 5 passed, 1 xfailed" in done.stdout, done.stdout
-    assert "wrong: 5.0e-01 in norms  [wrong, not declared]" in done.stdout
+    assert "wrong: 5.0e-01 in norms; an example moves the sum by 1.000 R  [wrong, not declared]" in done.stdout
     assert "Traceback" not in done.stdout
 
 

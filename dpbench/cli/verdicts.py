@@ -73,7 +73,8 @@ def told(verdict: Verdict) -> str:
     if ruling is Ruling.CRASHES:
         return f"crashes: {verdict.message}"
     if ruling is Ruling.WRONG:
-        return f"wrong: {verdict.message or f'{_number(verdict.error)} in {verdict.worst}'}"
+        text = verdict.message or f"{_number(verdict.error)} in {verdict.worst}"
+        return f"wrong: {text}" + (f"; {verdict.figure}" if verdict.figure else "")
     beside = ", ".join(f"{name} {_number(n.error)} (loop {_number(n.loop)})" for name, n in verdict.native.items())
     error = f"{_number(verdict.error)}" + (f" ({verdict.precision})" if verdict.precision != "float64" else "")
     parts = [part for part in (error, beside, verdict.figure) if part]
