@@ -71,7 +71,7 @@ def read(path: Path | str) -> Results:
     records: dict[Cell, Record] = {}
     for number, line in enumerate(lines[1:], start=2):
         try:
-            record = from_json(line.decode())
+            record = from_json(line.decode(), header.environment)
         except (DpbenchError, UnicodeDecodeError) as error:
             raise DpbenchError(
                 f"{path}, line {number}: {error}. Everything before that line can be kept by: "

@@ -14,8 +14,8 @@ from dpbench import stats
 from dpbench.coverage import NormMethod
 from dpbench.records import MAX, Metric, Outcome, Record, Workload
 from dpbench.results import Results
+from dpbench.timed import SECONDS
 
-SECONDS = "step_seconds"
 MEMORY = ("peak_live", "peak_allocated")
 """The metric that is called memory: the first that a record has."""
 

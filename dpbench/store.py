@@ -38,7 +38,7 @@ class Writer:
         """Write one record through to the disk; an incomplete line is taken back if that fails."""
         before = os.fstat(self.descriptor).st_size
         try:
-            _write_line(self.descriptor, to_json(record))
+            _write_line(self.descriptor, to_json(record, self.header.environment))
         except OSError as error:
             os.ftruncate(self.descriptor, before)
             raise DpbenchError(

@@ -1,0 +1,39 @@
+"""The timings of one cell, round by round, as they go into its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpbench.records import Metric, Round
+from dpbench.state import State
+
+SECONDS = "step_seconds"
+
+
+@dataclass(slots=True)
+class Timed:
+    """What fresh processes told."""
+
+    rounds: list[Round] = field(default_factory=list)
+    seconds: list[tuple[float, ...]] = field(default_factory=list)
+    at: list[tuple[float, ...]] = field(default_factory=list)
+
+    def add(self, told: Mapping[str, Any], state: State | None = None) -> None:
+        """One more round, as its process told of it."""
+        self.seconds.append(tuple(told["seconds"]))
+        self.at.append(tuple(told["at"]))
+        self.rounds.append(
+            Round(
+                started=told["started"],
+                warm_up=told["warm_up"],
+                settled=told["settled"],
+                state=state or State(),
+            )
+        )
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """By name; none without a round."""
+        return {SECONDS: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}
