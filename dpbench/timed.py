@@ -10,6 +10,10 @@ from dpbench.records import Metric, Round
 from dpbench.state import State
 
 SECONDS = "step_seconds"
+AGAIN = "step_seconds_again"
+"""Where a verdict was confirmed: the rounds of the second time."""
+CONTROL = "step_seconds_control"
+"""Of the base: the same beside itself."""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import typer
 
 from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
+from dpbench.cli.compare import compare
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
@@ -31,6 +32,7 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
+app.command("compare")(compare)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
