@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dpbench.change import EXACT, Change, Verdict, turn
@@ -35,24 +35,30 @@ def compare(
     """
     one_run, other = is_one_run(base, new), _hardware(base, new)
     held = [_references(side, reference) for side in (base, new)]
-    changes: list[Change] = []
-    for pair in pairs(base, new):
-        changes += _outcome(pair)
-        if pair.base is None or pair.new is None or not pair.base.outcome is pair.new.outcome is Outcome.OK:
-            continue
-        changes += _coverage(pair.cell, pair.base, pair.new)
-        if SECONDS in pair.base.metrics or SECONDS in pair.new.metrics:
-            if other:
-                changes.append(_elsewhere(pair.cell, "seconds", other[0]))
-            elif one_run:
-                changes.append(of_one_run(pair.cell, pair.base, pair.new, min_effect))
-            elif reference is None:
-                changes.append(as_they_are(pair.cell, pair.base, pair.new, min_effect))
-            else:
-                changes.append(of_two_runs(pair.cell, pair.base, pair.new, held[0], held[1], min_effect))
-        changes += _memory(pair.cell, pair.base, pair.new, other)
-        changes += _counted(pair.cell, pair.base, pair.new)
-    return changes
+
+    def times(cell: Cell, before: Record, after: Record) -> Change:
+        if other:
+            return _elsewhere(cell, "seconds", other[0])
+        if one_run:
+            return of_one_run(cell, before, after, min_effect)
+        if reference is None:
+            return as_they_are(cell, before, after, min_effect)
+        return of_two_runs(cell, before, after, held[0], held[1], min_effect)
+
+    return [change for pair in pairs(base, new) for change in of_pair(pair, times, other)]
+
+
+def of_pair(
+    pair: Pair, times: Callable[[Cell, Record, Record], Change] = of_one_run, other: Sequence[str] = ()
+) -> list[Change]:
+    """Every quantity of one cell; ``times`` compares seconds, ``other`` says what hardware differs."""
+    changes = [_outcome(pair)]
+    if pair.base is None or pair.new is None or not pair.base.outcome is pair.new.outcome is Outcome.OK:
+        return changes
+    changes += _coverage(pair.cell, pair.base, pair.new)
+    if SECONDS in pair.base.metrics or SECONDS in pair.new.metrics:
+        changes.append(times(pair.cell, pair.base, pair.new))
+    return [*changes, *_memory(pair.cell, pair.base, pair.new, other), *_counted(pair.cell, pair.base, pair.new)]
 
 
 def differences(base: Results, new: Results) -> list[str]:
@@ -91,15 +97,14 @@ def _references(side: Results, name: str | None) -> References:
     return {r.cell.workload: r for r in side.records if r.cell.implementation == name and r.outcome is Outcome.OK}
 
 
-def _outcome(pair: Pair) -> Iterator[Change]:
+def _outcome(pair: Pair) -> Change:
     if pair.base is None or pair.new is None:
         lacking = {(True, False): Verdict.ONLY_IN_NEW, (False, True): Verdict.ONLY_IN_BASE}
         verdict = lacking.get((pair.base is None, pair.new is None), Verdict.NOT_COMPARABLE)
         reason = "not finished in either" if verdict is Verdict.NOT_COMPARABLE else ""
-        yield Change(cell=pair.cell, quantity="outcome", verdict=verdict, reason=reason)
-    else:
-        verdict = turn(pair.base.outcome, pair.new.outcome)
-        yield Change(cell=pair.cell, quantity="outcome", verdict=verdict, reason=pair.new.reason or pair.base.reason)
+        return Change(cell=pair.cell, quantity="outcome", verdict=verdict, reason=reason)
+    verdict = turn(pair.base.outcome, pair.new.outcome)
+    return Change(cell=pair.cell, quantity="outcome", verdict=verdict, reason=pair.new.reason or pair.base.reason)
 
 
 def _coverage(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
@@ -114,7 +119,7 @@ def _coverage(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
     yield Change(cell=cell, quantity="coverage", verdict=verdict, base=before, new=after, reason=reason)
 
 
-def _memory(cell: Cell, base: Record, new: Record, other: list[str]) -> Iterator[Change]:
+def _memory(cell: Cell, base: Record, new: Record, other: Sequence[str]) -> Iterator[Change]:
     if (before := memory_of(base)) is not None and (after := memory_of(new)) is not None:
         yield _elsewhere(cell, "memory", other[0]) if other else _size(cell, "memory", before, after, NEAR)
 

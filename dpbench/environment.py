@@ -37,7 +37,7 @@ def environment() -> dict[str, Any]:
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             **{name: os.environ.get(name) for name in _FLAGS},
         },
-        "dpbench": {"version": _version("dpsgd-bench"), "revision": _revision(Path(__file__).parent.parent)},
+        "dpbench": {"version": _version("dpsgd-bench"), "revision": revision(Path(__file__).parent.parent)},
     }
 
 
@@ -136,7 +136,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _revision(checkout: Path) -> str | None:
+def revision(checkout: Path) -> str | None:
     """The commit of a checkout, with ``+changes`` where files differ from it; None outside of one."""
     if not (checkout / ".git").exists():
         return None

@@ -234,7 +234,7 @@ class _Group:
                 case Ended(name, outcome, reason):
                     who = job.implementations if name is None else (name,)
                     ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
-                case _:
+                case dict():
                     self._facts = seen
         return found, ended
 
@@ -247,7 +247,7 @@ class _Group:
         self._alive.remove(name)
         metrics = {key: Metric("bytes", ((value,),)) for key, value in self._memory.get(name, {}).items()}
         timed = self._timed[name] if outcome is Outcome.OK and self._times else Timed()
-        metrics |= timed.metrics
+        metrics |= timed.metrics()
         parity, coverage = self._parity.get(name, (None, None))
         if outcome is Outcome.REFUSED:
             asked = coverage.asked if coverage else self._facts.get("trainable")

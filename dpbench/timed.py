@@ -37,7 +37,6 @@ class Timed:
             )
         )
 
-    @property
-    def metrics(self) -> dict[str, Metric]:
+    def metrics(self, name: str = SECONDS) -> dict[str, Metric]:
         """By name; none without a round."""
-        return {SECONDS: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}
+        return {name: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}

@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from dpbench.cli.ab import ab
 from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
 from dpbench.cli.compare import compare
@@ -33,6 +34,7 @@ app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
 app.command("compare")(compare)
+app.command("ab")(ab)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
