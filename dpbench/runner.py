@@ -99,11 +99,12 @@ class _Group:
         if self._workload.batch == MAX:
             yield from self._fit()
         yield from self._check()
-        for what, take in (("traced", self._trace), ("memory", self._weigh)):
-            if what in self._runner.measure:
-                for name in list(self._alive):
-                    yield from take(name)
-                    self._done += 1
+        if "traced" in self._runner.measure:
+            yield from self._trace()
+        if "memory" in self._runner.measure:
+            for name in list(self._alive):
+                yield from self._weigh(name)
+                self._done += 1
         for r in range(self._runner.rounds * self._times):
             yield from self._round(r)
         for name in list(self._alive):
@@ -130,13 +131,18 @@ class _Group:
     def _times(self) -> bool:
         return "seconds" in self._runner.measure
 
-    def _trace(self, name: str) -> Iterator[Event]:
-        """Count the costs of one."""
-        job = Job(kind="trace", workload=self._ran[name], implementations=(name,))
-        results, ended = yield from self._child(job, "trace")
-        if name in results:
-            self._traced[name] = decode(Traced, results[name]["traced"], "traced")
-        yield from self._settle(ended)
+    def _trace(self) -> Iterator[Event]:
+        """Count the costs of all in one child; begun anew without whoever ends it."""
+        left = list(self._alive)
+        while left:
+            together = left[:1] if self._workload.batch == MAX else left
+            job = Job(kind="trace", workload=self._ran[left[0]], implementations=tuple(together))
+            results, ended = yield from self._child(job, "trace")
+            for name, values in results.items():
+                self._traced[name] = decode(Traced, values["traced"], "traced")
+            yield from self._settle(ended)
+            left = [n for n in left if n not in results and n not in ended]
+        self._done += self._units // self._phases
 
     def _weigh(self, name: str) -> Iterator[Event]:
         """Take the memory of one; a batch that was found by tracing is made smaller until the step really fits.

@@ -11,6 +11,7 @@ from dpbench.cli.ab import ab
 from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
 from dpbench.cli.compare import compare
+from dpbench.cli.gate import gate
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
@@ -35,6 +36,7 @@ app.command("show")(show)
 app.command("table")(table)
 app.command("compare")(compare)
 app.command("ab")(ab)
+app.command("gate")(gate)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)

@@ -19,7 +19,7 @@ _DOWN = {Verdict.FASTER, Verdict.LESS}
 def lines(changes: Sequence[Change], everything: bool = False) -> list[str]:
     """A line for each change, worse ones first, and a summary. ``everything``: those that are the same, too."""
     shown = sorted((c for c in changes if everything or c.verdict is not Verdict.SAME), key=weight)
-    text = [f"  {line}" for line in aligned([HEAD, *map(_cells, shown)], left=len(HEAD))] if shown else []
+    text = [f"  {line}" for line in aligned([HEAD, *map(cells, shown)], left=len(HEAD))] if shown else []
     reasons: dict[str, list[Change]] = {}
     for change in shown:
         if change.reason and change.verdict is not Verdict.SAME:
@@ -86,7 +86,8 @@ def _name(change: Change) -> str:
     return f"{change.cell.implementation} on {change.cell.workload.label()}"
 
 
-def _cells(change: Change) -> tuple[str, ...]:
+def cells(change: Change) -> tuple[str, ...]:
+    """A line of the table; ``HEAD`` is above it."""
     cell = change.cell
     between = interval(change.ratio, change.verdict)
     return said(change), between, change.quantity, cell.implementation, cell.workload.label(), _values(change)
