@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from dpbench import procfs
+
 SHARE = 0.9
 """Of the memory that is available: what one child may take."""
 
@@ -90,5 +92,5 @@ def out_of_memory_kills() -> int | None:
 
 
 def cores() -> int:
-    """CPUs that this process may use, where the system says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many CPUs this process may use."""
+    return len(procfs.allowed())
