@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import asdict
 
 import pytest
@@ -118,7 +119,7 @@ def test_the_round_is_watched_by_a_thread_that_ends_with_it(tmp_path, monkeypatc
         throttled=(),
     )
     assert fake.open == 0
-    assert "state" not in {t.name for t in __import__("threading").enumerate()}
+    assert "state" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_it_survives_json():

@@ -60,7 +60,7 @@ def lines(finding: Finding) -> list[str]:
 def verdict(found: list[Finding]) -> str:
     """All of it in one line."""
     names = [f.name for f in found if f.verdict == "disturbs"]
-    return f"{len(names)} disturb: {', '.join(names)}" if names else "nothing that was looked at disturbs"
+    return f"what disturbs: {', '.join(names)}" if names else "nothing that was looked at disturbs"
 
 
 def _said(value: Any) -> str:
