@@ -66,12 +66,17 @@ def keep_freed_memory() -> None:
 
 
 def available_memory() -> int:
-    """Bytes that a child may take: a share of what this machine, or this container, has left."""
-    free = psutil.virtual_memory().available
+    """Bytes that a child may take: a share of what is left."""
+    return int(SHARE * free_memory())
+
+
+def free_memory() -> int:
+    """Bytes that this machine, or this container, has left."""
+    free: int = psutil.virtual_memory().available
     with suppress(OSError, ValueError):
         limit = int((_CGROUP / "memory.max").read_text())
         free = min(free, limit - int((_CGROUP / "memory.current").read_text()) + _file_cache())
-    return int(SHARE * max(free, 0))
+    return max(free, 0)
 
 
 def _file_cache() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dpbench import procfs
-from dpbench.contain import available_memory
+from dpbench.contain import free_memory
 from dpbench.reporting.numbers import percent, size
 from dpbench.state import watched
 from dpbench.system.finding import Finding, disturbs, note, ok
@@ -85,7 +85,7 @@ def memory(root: Path) -> Finding:
     if not total:
         return note("memory", "not told")
     if root == procfs.ROOT:
-        free = min(free, available_memory())
+        free = min(free, free_memory())
     text = f"{size(free)} of {size(total)} are free"
     if free >= LITTLE * total:
         return ok("memory", text)
