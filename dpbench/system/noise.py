@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.reporting.numbers import significant
 from dpbench.system.finding import Finding, disturbs, ok
 
 SECONDS, WARM_UP = 2.0, 0.2
@@ -90,7 +91,7 @@ def finding(noise: Noise) -> Finding:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{significant(100 * share, 2)} %"
 
 
 def _products() -> Callable[[], object]:

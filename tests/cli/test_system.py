@@ -21,7 +21,7 @@ def test_it_says_what_there_is_what_disturbs_and_exits_0():
     assert done.exit_code == 0
     labels = {line[:10].strip() for line in done.stdout.splitlines()}
     assert {"hardware", "software", "flags", "ok"} <= labels
-    assert "20 rounds would tell 0.4 % between two" in " ".join(done.stdout.split())
+    assert "20 rounds would tell 0.40 % between two" in " ".join(done.stdout.split())
     assert max(map(len, done.stdout.splitlines())) <= 118
 
 

@@ -49,4 +49,9 @@ def test_a_machine_that_would_hide_three_percent_disturbs(step, in_turns, verdic
     one = finding(Noise(samples=500, spread=0.1, step=step, in_turns=in_turns))
     assert one.verdict == verdict
     assert bool(one.fix) == (verdict == "disturbs")
-    assert f"{100 * in_turns:.2g} % between two that take turns" in one.text
+    assert f"would tell {round(100 * in_turns)}.0 % between two that take turns" in one.text
+
+
+def test_a_machine_that_is_badly_disturbed_is_told_in_plain_numbers():
+    text = finding(Noise(samples=128, spread=1.72, step=149.4, in_turns=0.091)).text
+    assert "lie 170 % apart, the largest lasting step is 15000 %" in text
