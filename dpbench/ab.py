@@ -24,11 +24,12 @@ from dpbench.runner import Event, Progress, Runner
 from dpbench.selection import select as selected
 from dpbench.sides import Side
 from dpbench.slowdown import MIN_EFFECT, of_one_run
+from dpbench.state import watched
 from dpbench.suite import Suite, group
 from dpbench.supervise import Ended, Finding, Patience, supervise
 from dpbench.sweep import names, settings_of
-from dpbench.timed import AGAIN, CONTROL, SECONDS, Timed
-from dpbench.turns import Seat, take_turns
+from dpbench.timed import AGAIN, CONTROL, REPEATS, SECONDS, Timed
+from dpbench.turns import Seat, Taking
 
 ROUNDS = 20
 """Where nothing else is asked for: they find a difference of 5 % among rounds that scatter by 4 %."""
@@ -190,29 +191,28 @@ class _Both:
     ) -> Generator[Event, None, Records]:
         made, which = list(made), list(which)
         took = {seat: {i: Timed() for i in which} for seat in self.servers}
-        number = 0
+        number, repeats = 0, REPEATS
         while which and number < self.suite.rounds:
             workload = made[which[0]][1].cell.workload
             phase = f"round {number + 1} of {self.suite.rounds}{' (once more)' if metric == AGAIN else ''}"
             done = share[0] + share[1] * number / self.suite.rounds
             seats = {seat: self._seat(seat, workload, [made[i] for i in which], number) for seat in self.servers}
-            taking = take_turns(seats, seed=number + (self.suite.rounds if metric == AGAIN else 0))
-            while True:
-                try:
-                    seat, name = next(taking)
-                except StopIteration as end:
-                    taken = end.value
-                    break
-                yield Progress(workload, f"{name} ({seat})", phase, done)
+            seed = number + (self.suite.rounds if metric == AGAIN else 0)
+            with watched(workload.device) as seen:
+                for one in (taking := Taking(seats, seed)):
+                    yield Progress(workload, f"{one[1]} ({one[0]})", phase, done)
+            taken = taking.taken
             if taken.ended:
                 # The round is repeated without whoever ended it.
                 for i in self._struck(made, which, taken.ended):
                     which.remove(i)
                 continue
+            again = bool(seen.state.throttled) and repeats > 0
+            repeats -= again
             for seat, found in taken.found.items():
                 for i in which:
-                    took[seat][i].add(found[self._name(made[i], seat)])
-            number += 1
+                    took[seat][i].add(found[self._name(made[i], seat)], seen.state, repeated=again)
+            number += not again
         for i in which:
             made[i] = _with_times(made[i], {seat: took[seat][i] for seat in took}, metric)
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dpbench import comparability
 from dpbench.change import EXACT, Change, Verdict, turn
 from dpbench.records import Cell, Outcome, Record, Traced
 from dpbench.results import Results
@@ -63,19 +64,16 @@ def of_pair(
 
 def differences(base: Results, new: Results) -> list[str]:
     """What differs between where both were taken; hardware first."""
-    return [*_hardware(base, new), *_software(base, new)]
+    software = comparability.differences(base.header.environment, new.header.environment)
+    return [*_hardware(base, new), *([f"differs: {', '.join(software)}"] if software else [])]
 
 
 def _hardware(base: Results, new: Results) -> list[str]:
-    machines = [side.header.environment.get("machine", {}) for side in (base, new)]
-    if machines[0] == machines[1]:
+    environments = base.header.environment, new.header.environment
+    if comparability.same_hardware(*environments):
         return []
-    keys = [k for k in {**machines[0], **machines[1]} if machines[0].get(k) != machines[1].get(k)]
-    return [f"hardware differs: {', '.join(f'{k} {machines[0].get(k)} -> {machines[1].get(k)}' for k in keys)}"]
-
-
-def _software(base: Results, new: Results) -> list[str]:
-    return []
+    apart = comparability.hardware_differences(*environments)
+    return [f"other hardware: {', '.join(apart) or 'one of both does not say which'}"]
 
 
 def is_one_run(base: Results, new: Results) -> bool:

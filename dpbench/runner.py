@@ -21,10 +21,11 @@ from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
 from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Traced, Workload
 from dpbench.reporting.numbers import size
+from dpbench.state import watched
 from dpbench.suite import group
 from dpbench.suitefile import MEASURED
 from dpbench.supervise import Ended, Finding, Patience, supervise
-from dpbench.timed import Timed
+from dpbench.timed import REPEATS, Timed
 
 Verdict = tuple[Outcome, str]
 
@@ -91,6 +92,7 @@ class _Group:
         self._traced: dict[str, Traced] = {}
         self._memory: dict[str, dict[str, float]] = {}
         self._timed: dict[str, Timed] = {name: Timed() for name in names}
+        self._repeats = REPEATS
         self._facts: dict[str, Any] = {}
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -208,7 +210,7 @@ class _Group:
         self._done += self._units // self._phases
 
     def _time(self, number: int, names: list[str]) -> Iterator[Event]:
-        """One child of a round; begun anew without whoever does not get through it."""
+        """One child of a round; begun anew without whoever does not get through it, or where a clock was held down."""
         while names := [n for n in names if n in self._alive]:
             job = Job(
                 kind="round",
@@ -217,12 +219,16 @@ class _Group:
                 seed=number,
                 budget_s=self._runner.budget_s,
             )
-            results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
+            with watched(self._workload.device) as seen:
+                results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
             yield from self._settle(ended)
             if not ended:
+                again = bool(seen.state.throttled) and self._repeats > 0
                 for name, values in results.items():
-                    self._timed[name].add(values)
-                break
+                    self._timed[name].add(values, seen.state, repeated=again)
+                if not again:
+                    break
+                self._repeats -= 1
 
     def _child(
         self, job: Job, phase: str

@@ -38,76 +38,64 @@ class Taken:
     """By seat and implementation."""
     ended: list[tuple[str, Ended]] = field(default_factory=list)
     """By seat, who did not get through it: then nothing of the round counts."""
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
-def take_turns(seats: Mapping[str, Seat], seed: int) -> Generator[tuple[str, str], None, Taken]:
-    """Run one round; gives seat and implementation of whoever starts to get ready.
+class Taking:
+    """A round that is taken by going through it: gives seat and implementation of whoever is at work.
 
     The budget of a job is one of all its turns.
     """
-    taken = Taken()
-    heard = {
-        key: supervise(
-            seat.launcher, replace(seat.job, kind="turns", budget_s=seat.job.budget_s / TURNS), seat.patience
-        )
-        for key, seat in seats.items()
-    }
-    try:
-        waiting: dict[str, Waiting] = {}
-        for key in seats:
-            yield from _ready(key, heard[key], taken, waiting)
-            if key not in waiting:
-                return taken
-        budget = max(seat.job.budget_s * max(len(seat.job.implementations), 1) for seat in seats.values())
+
+    def __init__(self, seats: Mapping[str, Seat], seed: int) -> None:
+        self.taken = Taken()
+        self._seats, self._seed = seats, seed
+        self._heard = {key: _heard(seat) for key, seat in seats.items()}
+        self._waiting: dict[str, Waiting] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        try:
+            yield from self._round()
+        finally:
+            for heard in self._heard.values():
+                heard.close()
+
+    def _round(self) -> Iterator[tuple[str, str]]:
+        for key in self._seats:
+            yield from self._listen(key)
+            if self.taken.ended:
+                return
+        budget = sum(seat.job.budget_s * max(len(seat.job.implementations), 1) for seat in self._seats.values())
         spent = 0.0
-        for turn, block in enumerate(schedule.blocks(dict.fromkeys(seats, TURNS), seed)):
-            if turn >= LEAST and spent > budget * len(seats):
+        for turn, block in enumerate(schedule.blocks(dict.fromkeys(self._seats, TURNS), self._seed)):
+            if turn >= LEAST and spent > budget:
                 break
             for key in block:
-                waiting[key].tell("go")
-                before = seats[key].patience.now()
-                _listen(key, heard[key], taken, waiting)
-                spent += seats[key].patience.now() - before
-                if taken.ended:
-                    return taken
-        for key in seats:
-            waiting[key].tell("")
-            _listen(key, heard[key], taken, waiting)
-    finally:
-        for one in heard.values():
-            one.close()
-    return taken
+                before = self._seats[key].patience.now()
+                self._waiting[key].tell("go")
+                yield from self._listen(key)
+                spent += self._seats[key].patience.now() - before
+                if self.taken.ended:
+                    return
+        for key in self._seats:
+            self._waiting[key].tell("")
+            yield from self._listen(key)
+
+    def _listen(self, key: str) -> Iterator[tuple[str, str]]:
+        """Until it waits, or has ended."""
+        for seen in self._heard[key]:
+            match seen:
+                case str():
+                    yield key, seen
+                case Waiting():
+                    self._waiting[key] = seen
+                    return
+                case Ended():
+                    self.taken.ended.append((key, seen))
+                    return
+                case Finding(name, values):
+                    self.taken.found.setdefault(key, {})[name] = values
 
 
-Heard = Generator[Any, None, None]
-
-
-def _ready(key: str, heard: Heard, taken: Taken, waiting: dict[str, Waiting]) -> Iterator[tuple[str, str]]:
-    for seen in heard:
-        if isinstance(seen, str):
-            yield key, seen
-        elif _noted(key, seen, taken, waiting):
-            return
-
-
-def _listen(key: str, heard: Heard, taken: Taken, waiting: dict[str, Waiting]) -> None:
-    for seen in heard:
-        if not isinstance(seen, str) and _noted(key, seen, taken, waiting):
-            return
-
-
-def _noted(key: str, seen: Any, taken: Taken, waiting: dict[str, Waiting]) -> bool:
-    """Whether there is no more to hear for now."""
-    match seen:
-        case Waiting():
-            waiting[key] = seen
-            return True
-        case Ended():
-            taken.ended.append((key, seen))
-            return True
-        case Finding(name, values):
-            taken.found.setdefault(key, {})[name] = values
-        case dict():
-            taken.facts = seen
-    return False
+def _heard(seat: Seat) -> Generator[Any, None, None]:
+    job = replace(seat.job, kind="turns", budget_s=seat.job.budget_s / TURNS)
+    return supervise(seat.launcher, job, seat.patience)

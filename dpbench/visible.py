@@ -61,6 +61,6 @@ def _remarks(record: Record, rounds: int) -> list[str]:
         said.append(f"{rounds} rounds, an interval needs {MIN_ROUNDS}: --rounds {MIN_ROUNDS} or more")
     if unsettled := sum(not r.settled for r in record.rounds):
         said.append(f"still getting faster when its warm-up was over, in {unsettled} of {len(record.rounds)} rounds")
-    if throttled := sorted({reason for r in record.rounds for reason in r.state.throttled}):
+    if throttled := sorted({reason for r in record.rounds for reason in r.state.throttled or ()}):
         said.append(f"clocks were held down: {', '.join(throttled)}")
     return said

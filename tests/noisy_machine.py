@@ -1,7 +1,7 @@
 """A machine that is simulated: nothing is timed, the clock is told how long everything takes, and by how much it lies.
 
 What disturbs a step, each as on real machines: every process has luck of its own (where its memory lies), single steps
-are hit by other work, the whole machine drifts slowly, and its clock has two speeds, between which it changes by chance.
+are hit by other work, the whole machine drifts slowly, and its clock has two speeds.
 """
 
 from __future__ import annotations

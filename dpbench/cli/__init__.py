@@ -18,6 +18,7 @@ from dpbench.cli.maxbatch import maxbatch
 from dpbench.cli.predict import predict
 from dpbench.cli.run import run
 from dpbench.cli.show import show
+from dpbench.cli.system import system
 from dpbench.cli.table import table
 from dpbench.cli.verify import verify
 from dpbench.errors import DpbenchError
@@ -43,6 +44,7 @@ app.command("layers")(layers)
 app.command("maxbatch")(maxbatch)
 app.command("advise")(advise)
 app.command("calibrate")(calibrate)
+app.command("system")(system)
 
 
 @app.callback(invoke_without_command=True)

@@ -20,6 +20,7 @@ from dpbench.cli.compare import verdicts
 from dpbench.cli.files import narrowed
 from dpbench.cli.run import INTERRUPTED, ended_as_interrupted
 from dpbench.cli.watch import line_of
+from dpbench.comparability import library_differences
 from dpbench.comparison import compare, differences
 from dpbench.errors import DpbenchError
 from dpbench.gate import Ruling, blamed_on_versions, judge
@@ -141,9 +142,9 @@ def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, re
         raise DpbenchError(f"there is no file {base}; measure and write it with: dpbench gate --base {base} --accept")
     before = narrowed(read(base), select)
     after = read(measured(suite, select, results))
-    apart = differences(before, after)
-    changes = blamed_on_versions(compare(before, after, rules.min_effect), apart)
-    title = "; ".join([f"base: {base}, {before.header.started}", *apart])
+    libraries = library_differences(before.header.environment, after.header.environment)
+    changes = blamed_on_versions(compare(before, after, rules.min_effect), libraries)
+    title = "; ".join([f"base: {base}, {before.header.started}", *differences(before, after)])
     return Found(title, changes, list(after.records))
 
 
