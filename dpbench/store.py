@@ -155,11 +155,11 @@ def accept(results: Results, path: Path | str) -> Path:
 
 
 def _in_short(record: Record) -> Record:
-    """Round medians for samples, and nothing of the machine's state."""
+    """Round medians for samples, and nothing of the machine's state, nor what the header says, too."""
     metrics = {
         name: Metric(m.unit, tuple((float(v),) for v in round_medians(m.samples))) for name, m in record.metrics.items()
     }
-    return replace(record, metrics=metrics, rounds=())
+    return replace(record, metrics=metrics, rounds=(), command="", started="")
 
 
 def _header_line(header: Header) -> str:
