@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms planted clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ tracing: $(STAMP) ## How long traces of large models take, into results/referenc
 
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms
+
+planted: $(STAMP) ## The same on this machine: a base beside itself, and beside one that is a tenth slower (AA=, PLANTED=)
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.benchmarks.planted
 
 gate: $(STAMP) ## Counted costs of all implementations, exactly as in results/reference/ci-trace.jsonl
 	$(BIN)/dpbench gate
