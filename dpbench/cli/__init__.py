@@ -9,6 +9,7 @@ import typer
 
 from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
+from dpbench.cli.history import history
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
@@ -31,6 +32,7 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
+app.command("history")(history)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
