@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,16 @@ def sweep(rounds: int = 3) -> list[Record]:
     return records
 
 
-def write(directory: Path, records: Sequence[Record], suite: str = "made-up") -> Path:
+def write(
+    directory: Path,
+    records: Sequence[Record],
+    suite: str = "made-up",
+    environment: Mapping[str, Any] = ENVIRONMENT,
+    started: datetime | None = None,
+) -> Path:
     """A results file with these records."""
-    with store.create(suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory) as writer:
+    cells = [r.cell for r in records]
+    with store.create(suite, cells, environment, "dpbench run made-up", directory, started) as writer:
         for r in records:
             writer.append(r)
     return writer.path

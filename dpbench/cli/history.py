@@ -68,8 +68,6 @@ def _since(results: list[Results], day: datetime | None) -> list[Results]:
         return results
     left = [r for r in results if f"{started(r):%Y-%m-%d}" >= f"{day:%Y-%m-%d}"]
     if not left:
-        latest = max(started(r) for r in results)
-        raise EmptySelection(
-            f"--since {day:%Y-%m-%d}: no run is so late; the last of {len(results)} is of {latest:%Y-%m-%d}"
-        )
+        last = max(started(r) for r in results)
+        raise EmptySelection(f"--since {day:%Y-%m-%d}: the last of {len(results)} runs is of {last:%Y-%m-%d}")
     return left

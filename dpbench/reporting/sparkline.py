@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -18,7 +19,7 @@ def sparkline(figures: Sequence[float | None], unicode: bool, width: int = WIDTH
     bars, cross = (BARS, "×") if unicode else (ASCII_BARS, "x")
     columns = min(width, len(figures))
     ends = [round(i * len(figures) / columns) for i in range(columns + 1)] if columns else []
-    groups = [figures[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    groups = [figures[a:b] for a, b in pairwise(ends)]
     heights = [None if None in group else median(f for f in group if f is not None) for group in groups]
     known = [h for h in heights if h is not None]
     low = min(known, default=0.0)

@@ -61,7 +61,7 @@ def _panel(axes: Axes, series: Series, history: History) -> None:
 
     scale = SCALES.get(history.figure.unit, (1.0, ""))[0] if history.baseline is None else 1.0
     look = palette.look(series.cell.implementation)
-    times = [float(date2num(p.started)) for p in series.points]
+    times = [float(date2num(p.started)) for p in series.points]  # type: ignore[no-untyped-call]
     values = [math.nan if p.figure is None else p.figure.value / scale for p in series.points]
     axes.plot(times, values, color=look.colour, marker=look.marker, markersize=3, linestyle=look.line, linewidth=1)
     for time, point in zip(times, series.points, strict=True):
@@ -73,9 +73,9 @@ def _panel(axes: Axes, series: Series, history: History) -> None:
     name = f"{series.cell.implementation} on {series.cell.workload.label()}"
     machine = [f"machine {series.machine}"] if series.machine else []
     axes.set_title("\n".join(line for text in (name, *machine, *said) for line in wrap(text, WIDTH)), loc="left")
-    locator = AutoDateLocator(minticks=2, maxticks=4)
+    locator = AutoDateLocator(minticks=2, maxticks=4)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     known = [v for v in values if not math.isnan(v)]
     if known:
         # Noise of a few percent is to look flat.

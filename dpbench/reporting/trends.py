@@ -146,17 +146,16 @@ def _reasons(change: Change, series: Series) -> list[str]:
 
 
 def _notes(history: History) -> list[str]:
-    notes = []
+    changed, cells = sum(bool(series.changes) for series in history.series), len(history.series)
+    notes = [f"{cells} {'cell' if cells == 1 else 'cells'}, of which {changed or 'none'} changed"]
     if not history.figure.counted:
         least = fewest(history.level)
         few = sum(len(series.figures) < least for series in history.series)
         if few:
-            notes.append(
-                f"{few} of {len(history.series)} have fewer than {least} figures, too few to tell a change of them from chance"
-            )
+            notes.append(f"{few} of them have fewer than {least} figures: too few to tell a change from chance")
         notes.append(
-            f"a change: at least {EFFECT:.0%}, and by chance in {history.level:.2g} of the cells that have none; in brackets "
-            "95 % intervals; a small one may lie a run or two beside where it is said"
+            f"told are changes of at least {EFFECT:.0%}; of cells without any, {history.level:.0%} show one by chance "
+            "(--level); in brackets 95 % intervals; a small change may lie a run or two off"
         )
     if _machines(history) > 1 and not history.figure.counted:
         notes.append(
@@ -164,9 +163,7 @@ def _notes(history: History) -> list[str]:
             if history.baseline is None
             else "several machines: ratios within a run are compared, which may differ from machine to machine, too"
         )
-    changed = sum(bool(series.changes) for series in history.series)
-    cells = len(history.series)
-    return [*notes, f"{cells} {'cell' if cells == 1 else 'cells'}: {changed or 'none'} changed"]
+    return notes
 
 
 def _machines(history: History) -> int:
