@@ -7,6 +7,7 @@ to a baseline of the same run; what is counted, not measured, is the same on eve
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -243,4 +244,5 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str) -> list[
 
 
 def _said(value: Any) -> str:
-    return "unset" if value is None else str(value)
+    """A value for people; of a commit, its first digits."""
+    return "unset" if value is None else re.sub(r"^([0-9a-f]{12})[0-9a-f]{28}\b", r"\1", str(value))

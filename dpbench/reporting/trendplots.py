@@ -1,4 +1,7 @@
-"""The history of cells as a chart: a small panel for each, with a line where it changed."""
+"""The history of cells as a chart: a small panel for each, with a line where it changed.
+
+A hollow marker says that not all parameters were trained there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING
 from dpbench.history import History, Series
 from dpbench.reporting import palette
 from dpbench.reporting.panels import MAX_COLUMNS, WIDTH
-from dpbench.reporting.plots import STYLE
+from dpbench.reporting.plots import HOLLOW, STYLE
 from dpbench.reporting.trends import words
 
 if TYPE_CHECKING:
@@ -67,6 +70,9 @@ def _panel(axes: Axes, series: Series, history: History) -> None:
     for time, point in zip(times, series.points, strict=True):
         if point.figure is not None and point.figure.low is not None and point.figure.high is not None:
             axes.vlines(time, point.figure.low / scale, point.figure.high / scale, color=look.colour, linewidth=0.8)
+    partial = [(t, v) for t, v, p in zip(times, values, series.points, strict=True) if p.row.partial]
+    if partial:
+        axes.plot(*zip(*partial, strict=True), **HOLLOW, marker=look.marker, markersize=3, color=look.colour)
     for change in series.changes:
         axes.axvline((times[change.before] + times[change.after]) / 2, color=CHANGED, linewidth=0.8, linestyle=":")
     said = [words(c, history) for c in series.changes[-2:]]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbench.changepoints import fewest
+from dpbench.figures import FIGURES
 from dpbench.history import EFFECT, Change, History, Point, Series
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import WORDS, count, duration, ratio, significant, size
@@ -28,16 +29,18 @@ def lines(history: History, unicode: bool = False) -> list[str]:
         for change in reversed(series.changes):
             text.append(f"    {told(change, series, history)}")
             text += [f"      {reason}" for reason in _reasons(change, series)]
-            text.append(f"      {', '.join(change.differences) or 'nothing that is recorded differs there'}")
+            differs = ", ".join(change.differences) or "nothing that is recorded differs"
+            text.append(f"      from {Path(series.points[change.before].file).name}: {differs}")
         text += [f"    {remark}" for remark in remarks(series.points[-1].row)]
     return [*text, "", *_notes(history)]
 
 
 def told(change: Change, series: Series, history: History) -> str:
-    """One change in words: ``1.22x slower [1.18, 1.26] since FILE (2026-11-03); before: FILE (2026-11-02)``."""
-    before, after = series.points[change.before], series.points[change.after]
-    what = words(change, history)
-    return f"{what} since {_run(after)}; before: {_run(before)}"
+    """One change in words: ``1.22x slower [1.18, 1.26] since FILE (2026-11-03)``."""
+    after = series.points[change.after]
+    partial = change.ratio is not None and (after.row.partial or series.points[change.before].row.partial)
+    mark = ", where not all parameters were trained," if partial else ""
+    return f"{words(change, history)}{mark} since {Path(after.file).name} ({after.started:%Y-%m-%d})"
 
 
 def words(change: Change, history: History) -> str:
@@ -105,8 +108,8 @@ def _heading(history: History) -> list[str]:
         figure += f", relative to {history.baseline} in each run (--relative-to none: as it is)"
     elif history.figure.counted:
         figure += ", counted in a trace"
-    elif history.figure.relative is not None:
-        figure += ", as it is: runs of different days share no clock (--relative-to)"
+    elif history.figure is FIGURES["seconds"]:
+        figure += ", as it is, though two runs share no clock (--relative-to nonprivate)"
     return [f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} of {suites}, {days}", figure]
 
 
@@ -136,10 +139,6 @@ def _factor(value: float, larger: bool) -> str:
     return f"{significant(100 * (factor - 1), 2)} % " if text == "1.00" else f"{text}x "
 
 
-def _run(point: Point) -> str:
-    return f"{Path(point.file).name} ({point.started:%Y-%m-%d})"
-
-
 def _reasons(change: Change, series: Series) -> list[str]:
     """Why it has no figure any more, of an outcome that changed."""
     return [] if change.ratio is not None else said_of(series.points[change.after].row)
@@ -148,16 +147,23 @@ def _reasons(change: Change, series: Series) -> list[str]:
 def _notes(history: History) -> list[str]:
     changed, cells = sum(bool(series.changes) for series in history.series), len(history.series)
     notes = [f"{cells} {'cell' if cells == 1 else 'cells'}, of which {changed or 'none'} changed"]
-    if not history.figure.counted:
-        least = fewest(history.level)
-        few = sum(len(series.figures) < least for series in history.series)
-        if few:
-            notes.append(f"{few} of them have fewer than {least} figures: too few to tell a change from chance")
-        notes.append(
-            f"told are changes of at least {EFFECT:.0%}; of cells without any, {history.level:.0%} show one by chance "
-            "(--level); in brackets 95 % intervals; a small change may lie a run or two off"
-        )
-    if _machines(history) > 1 and not history.figure.counted:
+    if not any(series.figures for series in history.series):
+        return [*notes, f"no run has a figure of this kind; --value takes {', '.join(FIGURES)}"]
+    if any(len(series.figures) < len(series.points) for series in history.series):
+        notes.append("x in a trend: a run without a figure")
+    if history.baseline is not None:
+        notes.append(f"a ratio changes with {history.baseline}, too; --relative-to none shows which of the two it was")
+    if history.figure.counted:
+        return notes
+    least = fewest(history.level)
+    few = sum(len(series.figures) < least for series in history.series)
+    if few:
+        notes.append(f"{few} of them have fewer than {least} figures: too few to tell a change from chance")
+    notes.append(
+        f"told are changes of at least {100 * EFFECT:g} %, in brackets their 95 % intervals; of cells without any, "
+        f"{100 * history.level:g} % show one by chance (--level); a small change may lie a run or two off"
+    )
+    if _machines(history) > 1:
         notes.append(
             "several machines: each is followed on its own"
             if history.baseline is None
