@@ -2,8 +2,15 @@ import subprocess
 import sys
 
 MODULES = [
-    *("records", "store", "stats", "selection", "suite", "frame", "rows"),
-    *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
+    *("records", "store", "stats", "selection", "suite", "frame", "rows", "history"),
+    *(
+        "reporting.table",
+        "reporting.formats",
+        "reporting.plots",
+        "reporting.summary",
+        "reporting.trends",
+        "reporting.trendplots",
+    ),
 ]
 
 
