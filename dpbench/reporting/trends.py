@@ -29,8 +29,7 @@ def lines(history: History, unicode: bool = False) -> list[str]:
         for change in reversed(series.changes):
             text.append(f"    {told(change, series, history)}")
             text += [f"      {reason}" for reason in _reasons(change, series)]
-            differs = ", ".join(change.differences) or "nothing that is recorded differs"
-            text.append(f"      from {Path(series.points[change.before].file).name}: {differs}")
+            text.append(f"      {_against(change, series)}")
         text += [f"    {remark}" for remark in remarks(series.points[-1].row)]
     return [*text, "", *_notes(history)]
 
@@ -76,6 +75,7 @@ def as_object(series: Series, history: History) -> dict[str, Any]:
                 "coverage": point.row.coverage,
                 "machine": point.machine,
                 "source": point.record.source,
+                "revision": (point.environment.get("dpbench") or {}).get("revision"),
                 **_estimate(point.figure),
             }
             for point in series.points
@@ -137,6 +137,15 @@ def _factor(value: float, larger: bool) -> str:
         return ""
     text = f"{factor:.2f}"
     return f"{significant(100 * (factor - 1), 2)} % " if text == "1.00" else f"{text}x "
+
+
+def _against(change: Change, series: Series) -> str:
+    """What differs from the run before it, and whether the implementation does."""
+    before, after = series.points[change.before], series.points[change.after]
+    differs = list(change.differences)
+    if differs and before.record.source and before.record.source == after.record.source:
+        differs.append(f"source of {series.cell.implementation} unchanged")
+    return f"from {Path(before.file).name}: {', '.join(differs) or 'nothing that is recorded differs'}"
 
 
 def _reasons(change: Change, series: Series) -> list[str]:

@@ -86,6 +86,17 @@ def test_where_nothing_differs_that_is_said_and_why_an_outcome_changed(tmp_path)
     assert "x in a trend: a run without a figure" in text
 
 
+def test_an_implementation_that_is_the_same_is_said_to_be(tmp_path):
+    became = [Outcome.OK, Outcome.FAILED]
+
+    def environment(n):
+        return {"versions": {"torch": f"2.{14 + n}.0"}, "dpbench": {"revision": "abc"}}
+
+    found = made(nights(tmp_path, 2, lambda n: [record(outcome=became[n])], environment))
+    assert "20300101T020000Z.jsonl: torch 2.14.0 -> 2.15.0, source of bk unchanged" in "\n".join(trends.lines(found))
+    assert trends.as_object(found.series[0], found)["points"][0]["revision"] == "abc"
+
+
 def test_seconds_as_they_are_are_said_to_share_no_clock(tmp_path):
     text = trends.lines(made(nights(tmp_path, 2, stepping), "seconds", "none"))
     assert text[1] == "time of a step, as it is, though two runs share no clock (--relative-to nonprivate)"
