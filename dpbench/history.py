@@ -7,7 +7,6 @@ to a baseline of the same run; what is counted, not measured, is the same on eve
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dpbench.changepoints import LEVEL, change_points
+from dpbench.comparability import differences, differing, hardware_differences
 from dpbench.errors import DpbenchError, EmptySelection, unknown
 from dpbench.figures import FIGURES, Figure
 from dpbench.records import Cell, Outcome, Record
@@ -225,24 +225,12 @@ def _measured(series: Series, level: float) -> list[Change]:
 
 def _between(before: Point, after: Point) -> list[str]:
     one, two = before.record, after.record
-    found = _differences(before.environment, after.environment)
+    environments = before.environment, after.environment
+    found = [f"machine {d}" for d in hardware_differences(*environments)] + differences(*environments)
+    settings = [environment.get("settings") or {} for environment in environments]
+    found += differing(settings[0], settings[1])
     if one.source and two.source and one.source != two.source:
         found.insert(0, f"source of {one.cell.implementation} {one.source} -> {two.source}")
     if one.batch != two.batch:
         found.insert(0, f"batch {one.batch} -> {two.batch}")
-    return [*found, *_differing(one.facts, two.facts, "model's ")]
-
-
-def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """What differs between two environments, of what both tell: ``torch 2.14.1 -> 2.15.0``."""
-    parts = {"machine": "machine ", "versions": "", "flags": "", "dpbench": "dpbench ", "settings": ""}
-    return [d for part, name in parts.items() for d in _differing(a.get(part) or {}, b.get(part) or {}, name)]
-
-
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str) -> list[str]:
-    return [f"{prefix}{k} {_said(a[k])} -> {_said(b[k])}" for k in a if k in b and a[k] != b[k]]
-
-
-def _said(value: Any) -> str:
-    """A value for people; of a commit, its first digits."""
-    return "unset" if value is None else re.sub(r"^([0-9a-f]{12})[0-9a-f]{28}\b", r"\1", str(value))
+    return [*found, *(f"model's {d}" for d in differing(one.facts, two.facts))]
