@@ -4,6 +4,7 @@ import sys
 MODULES = [
     *("records", "store", "stats", "selection", "suite", "frame", "rows"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
+    *("reporting.benchmarks", "reporting.flat"),
 ]
 
 

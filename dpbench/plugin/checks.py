@@ -66,6 +66,6 @@ class CheckItem(pytest.Item):
             known = self._candidate.expected.of(self._check.name)
             pytest.xfail(f"{verdict.ruling}, as declared: {known.reason if known else ''}")
 
-    def reportinfo(self) -> tuple[str, None, str]:
+    def reportinfo(self) -> tuple[str, int, str]:
         """Where it is reported from."""
-        return "dpbench", None, f"dpbench {self.name}"
+        return "dpbench", 0, f"dpbench {self.name}"
