@@ -69,7 +69,7 @@ def exported(files: Sequence[Results]) -> Exported:
             "id": "unknown",
             "time": None,
             "author_time": None,
-            "dirty": False,
+            "dirty": None,
             "project": files[0].header.suite,
             "branch": "(unknown)",
         },
