@@ -20,13 +20,14 @@ import torch
 from dpbench import contain
 from dpbench.built import Built
 from dpbench.environment import environment
+from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.meters import meter_for
 from dpbench.paritycache import ParityCache
 from dpbench.prepared import Prepared
 from dpbench.records import Cell, Metric, Outcome, Record, Workload
 from dpbench.registry import source_hash
-from dpbench.reporting.benchmarks import extra_info, named
+from dpbench.reporting.benchmarks import extra_info, named, of_one_size
 from dpbench.rows import rows
 from dpbench.runner import Runner
 from dpbench.sizes import bytes_of
@@ -79,6 +80,11 @@ def _runner(server: ForkServer, suite: Suite, select: str | None) -> tuple[Runne
     chosen = cells_of(suite, select)
     for workload in group(chosen):
         refuse_impossible(workload, suite.memory)
+        if not of_one_size(workload):
+            raise DpbenchError(
+                f"{workload.label()}: at its largest batch each implementation takes steps of another size, and "
+                "pytest-benchmark compares the times of steps. Add logical_batch, or use: dpbench run"
+            )
     sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in chosen)}
     runner = Runner(
         launcher=server,

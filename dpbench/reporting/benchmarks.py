@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dpbench.errors import DpbenchError, EmptySelection
-from dpbench.records import Cell, Record, plain
+from dpbench.records import MAX, Cell, Outcome, Record, Workload, plain
 from dpbench.reporting.benchmarkstats import described
 from dpbench.results import Results
 from dpbench.rows import Row, rows
@@ -24,7 +24,7 @@ class Exported(NamedTuple):
 
     document: dict[str, Any]
     left_out: list[str]
-    """The cells without a speed, and why."""
+    """The cells without a time that can be compared, and why."""
 
 
 def named(cell: Cell) -> str:
@@ -32,12 +32,17 @@ def named(cell: Cell) -> str:
     return f"{cell.implementation}[{cell.workload.label()}]"
 
 
+def of_one_size(workload: Workload) -> bool:
+    """Whether steps of all implementations, and of all runs, take the same examples, so that times can be compared."""
+    return workload.batch != MAX or workload.logical_batch is not None
+
+
 def exported(files: Sequence[Results]) -> Exported:
     """One document of all files.
 
     Raises:
         DpbenchError: one cell of one suite is in two files, or they are of different machines.
-        EmptySelection: no cell has a speed.
+        EmptySelection: no cell has a time that can be compared.
     """
     benchmarks: dict[str, dict[str, Any]] = {}
     homes: dict[str, Results] = {}
@@ -50,7 +55,7 @@ def exported(files: Sequence[Results]) -> Exported:
             )
         for record, row in zip(results.records, rows(results), strict=True):
             fullname = f"{results.header.suite}::{named(record.cell)}"
-            if row.seconds is None:
+            if row.seconds is None or not of_one_size(row.workload):
                 left_out.append(f"{fullname}: {_why(record)}")
                 continue
             if fullname in benchmarks:
@@ -61,7 +66,9 @@ def exported(files: Sequence[Results]) -> Exported:
             benchmarks[fullname], homes[fullname] = _benchmark(fullname, record, row), results
         left_out += [f"{results.header.suite}::{named(cell)}: not run" for cell in results.missing]
     if not benchmarks:
-        raise EmptySelection(f"no cell of {', '.join(str(r.path) for r in files)} has a speed; see: dpbench show")
+        raise EmptySelection(
+            f"no cell of {', '.join(str(r.path) for r in files)} has a time that can be compared; see: dpbench show"
+        )
     document = {
         "machine_info": machine(files[0].header.environment),
         # Which commit of whose repository was measured, a results file does not tell.
@@ -139,4 +146,8 @@ def _device_name(device: str, hardware: Mapping[str, Any]) -> str | None:
 
 
 def _why(record: Record) -> str:
-    return f"{record.outcome}: {record.reason}" if record.reason else "it was not timed"
+    if record.outcome is not Outcome.OK:
+        return f"{record.outcome}: {record.reason}"
+    if not of_one_size(record.cell.workload):
+        return f"its step, at the largest batch ({record.batch}), is of another size than others'"
+    return "it was not timed"

@@ -146,6 +146,7 @@ def test_cells_are_chosen_as_in_a_run_and_as_tests(pytester):
         (["--dpbench", "ci.toml", "--dpbench-impl", "bk2"], "Did you mean bk"),
         (["--dpbench", "ci.toml", "--dpbench", "other/ci.toml"], "have one name"),
         (["--dpbench", "ci.toml", "-p", "no:benchmark"], "pip install pytest-benchmark"),
+        (["--dpbench", "max.toml"], "Add logical_batch, or use: dpbench run"),
         (["--dpbench-select", "B=4"], "--dpbench-select is given without --dpbench"),
         (["--dpbench-case", "linear"], "--dpbench-case is given without --dpbench-verify"),
     ],
@@ -154,6 +155,8 @@ def test_a_mistake_in_the_options_is_one_message(pytester, arguments, said):
     suite_file(pytester.path, "bk")
     (pytester.path / "other").mkdir()
     suite_file(pytester.path / "other", "bk")
+    path = Path(suite_file(pytester.path, "bk", name="max", batch="max"))
+    path.write_text('memory = "1MB"\n' + path.read_text())
     done = collect(pytester, *arguments)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([f"ERROR: *{said}*"])

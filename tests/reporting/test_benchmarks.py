@@ -59,6 +59,7 @@ def test_cells_without_a_speed_are_named_instead(tmp_path):
         record("vmap", outcome=Outcome.WRONG, reason="norms differ"),
         replace(untimed, metrics={"peak_live": untimed.metrics["peak_live"]}),
         replace(record("ghostclip"), metrics={"step_seconds": Metric("s", ())}),
+        replace(record("bk", workload(batch="max")), largest=3),
     ]
     cells = [*(r.cell for r in records), Cell("tf_privacy", workload())]
     with store.create("ci", cells, ENVIRONMENT, "made up", tmp_path) as writer:
@@ -71,9 +72,10 @@ def test_cells_without_a_speed_are_named_instead(tmp_path):
         f"ci::vmap[{on}]: wrong: norms differ",
         f"ci::opacus[{on}]: it was not timed",
         f"ci::ghostclip[{on}]: it was not timed",
+        "ci::bk[transformers:gpt2 B=max]: its step, at the largest batch (3), is of another size than others'",
         f"ci::tf_privacy[{on}]: not run",
     ]
-    with pytest.raises(EmptySelection, match=r"no cell of .* has a speed; see: dpbench show"):
+    with pytest.raises(EmptySelection, match=r"no cell of .* has a time that can be compared; see: dpbench show"):
         exported([read(tmp_path, records[1:])])
 
 
@@ -102,6 +104,12 @@ def test_pytest_benchmark_compares_two_of_them(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("bk[")]
     assert [line[-3:] for line in lines] == [["500.0000", "(1.0)", "4"], ["1,000.0000", "(2.00)", "1"]], done.stdout
+
+
+def test_steps_of_one_logical_batch_can_be_compared_whatever_they_are_made_of(tmp_path):
+    made = replace(record("bk", workload(batch="max", logical_batch=8)), largest=3)
+    document, _ = exported([read(tmp_path, [made])])
+    assert document["benchmarks"][0]["extra_info"]["batch"] == 3
 
 
 def test_names_are_made_of_the_axes_that_are_set():
