@@ -15,12 +15,16 @@ COMMANDS = {
     "show": "show:show",
     "table": "table:table",
     "export": "export:export",
+    "compare": "compare:compare",
+    "ab": "ab:ab",
+    "gate": "gate:gate",
     "verify": "verify:verify",
     "predict": "predict:predict",
     "layers": "layers:layers",
     "maxbatch": "maxbatch:maxbatch",
     "advise": "advise:advise",
     "calibrate": "calibrate:calibrate",
+    "system": "system:system",
 }
 """By name, in the order of the help: the module here and its function."""
 

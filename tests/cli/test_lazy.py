@@ -20,7 +20,7 @@ def test_help_lists_all_and_a_slip_is_told():
     assert "Did you mean 'show'?" in CliRunner().invoke(app, ["shwo"]).output
 
 
-@pytest.mark.parametrize("command", ["show", "table", "export --to csv", "export --to pytest-benchmark"])
+@pytest.mark.parametrize("command", ["show", "table", "compare", "export --to csv", "export --to pytest-benchmark"])
 def test_results_are_shown_without_torch(tmp_path, command):
     path = write(tmp_path, [record("bk")])
     heavy = {"torch", "pandas", "matplotlib"}
