@@ -6,6 +6,7 @@ MODULES = [
     *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
     *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
+    *("reporting.benchmarks", "reporting.flat"),
 ]
 
 
