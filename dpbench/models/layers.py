@@ -15,6 +15,7 @@ product of matrices; beside a norm layer it is seen, in non-private training, to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -47,7 +48,9 @@ class Alone(nn.Module):
         if self.before is not None:
             shift = self.before(y[:, None])
             inputs = tuple(x + shift.view(-1, *[1] * (x.ndim - 1)) for x in inputs)
-        return y * torch.mv(self.call(self.layer, *inputs).flatten(1), self.direction)
+        out = self.call(self.layer, *inputs).flatten(1)
+        # Under autocast the output is narrower than the buffer.
+        return y * torch.mv(out, self.direction.to(out.dtype))
 
 
 def losses(model: nn.Module, batch: Any) -> Tensor:
@@ -76,8 +79,7 @@ def build(spec: Spec, workload: Workload) -> Task:
         with torch.device("meta"):
             shape = _output(kind(**options))
     except (RuntimeError, ValueError, AssertionError) as error:
-        given = ", ".join(f"{name}={value}" for name, value in (known | options).items())
-        raise DpbenchError(f"layer:{spec.name} cannot be built with {given}: {error}") from error
+        raise DpbenchError(f"layer:{spec.name} cannot be built with {_spelled(known | options)}: {error}") from error
     piece = kind(**options)
 
     def batches(size: int, seed: int) -> dict[str, Any]:
@@ -98,10 +100,12 @@ def options_of(name: str) -> dict[str, Any]:
 def described() -> dict[str, str]:
     """What each layer is, and its options as they stand in brackets."""
 
-    def options(name: str) -> str:
-        return ",".join(f"{o}={str(v).lower()}" for o, v in options_of(name).items() if v is not None)
+    what = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in KINDS.items()}
+    return {name: f"{text} {_spelled(options_of(name))}" for name, text in what.items()}
 
-    return {name: f"{(kind.__doc__ or '').splitlines()[0]} {options(name)}" for name, kind in KINDS.items()}
+
+def _spelled(options: Mapping[str, Any]) -> str:
+    return ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
 
 
 def _output(piece: Piece) -> torch.Size:
