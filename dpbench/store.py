@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dpbench.checksum import sealed
 from dpbench.errors import DpbenchError
 from dpbench.records import SCHEMA, Cell, Record, to_json
 from dpbench.results import DIRECTORY, Header, Results, latest, read
@@ -79,7 +80,7 @@ def create(
         cells=tuple(cells),
         started=started.isoformat(timespec="seconds"),
     )
-    line = json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
+    line = sealed(json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":")))
     path, descriptor = _open_new(Path(directory), stem)
     try:
         _lock(descriptor, path)
