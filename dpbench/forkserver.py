@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -31,8 +32,16 @@ WORK = "dpbench.worker:work"
 CAN_FORK = sys.platform == "linux"
 Work = Callable[[Job, Talk], None]
 """``work(job, send)``: does the job and tells of it."""
+Status = Callable[[float | None], int]
+"""``status(timeout)``: that of a child, once it has ended; raises TimeoutError, but not with None."""
 _TAIL = 400
 """Characters of what a child wrote to stderr that are kept as a reason."""
+STARTS_S = 60.0
+"""Seconds in which the server has forked, with what it imports for that; else it is stuck."""
+ENDS_S = 10.0
+"""Seconds in which a child that was killed is gone."""
+ASKED_S = 2.0
+"""Seconds in which the server ends when it is asked to; else it is stopped, and is killed."""
 _LONGEST = 1 << 20
 _HERE_LAST = "import sys; sys.path.append('')"
 
@@ -68,7 +77,10 @@ class ForkServer:
 
     def start(self, job: Job) -> Process:
         """A child at work on ``job``; the one before has to have ended."""
-        kills, offset = contain.out_of_memory_kills(), self._log.seek(0, os.SEEK_END)
+        kills = contain.out_of_memory_kills()
+        # What the one before said has been read.
+        self._log.seek(0)
+        self._log.truncate()
         limit = job.memory_limit or contain.available_memory()
         ours, theirs = socket.socketpair()
         try:
@@ -81,10 +93,10 @@ class ForkServer:
         finally:
             theirs.close()
 
-        def ending() -> Ending:
-            code = status()
+        def ending(timeout: float | None) -> Ending:
+            code = status(timeout)
             now = contain.out_of_memory_kills()
-            return Ending(code, self._said(offset), None if kills is None or now is None else now - kills)
+            return Ending(code, self._said(), None if kills is None or now is None else now - kills)
 
         self._child = Process(pid, ours, ending)
         return self._child
@@ -97,16 +109,24 @@ class ForkServer:
         """End the server and whatever child there is."""
         if self._child is not None:
             self._child.kill()
+        self._end_server()
+        self._log.close()
+
+    def _end_server(self) -> None:
         if self._control is not None:
             self._control.close()
             self._control = None
         if self._server is not None:
-            self._server.kill()
-            self._server.wait()
+            self._server.terminate()
+            try:
+                self._server.wait(ASKED_S)
+            except subprocess.TimeoutExpired:
+                self._server.kill()
+                self._server.wait()
             self._server = None
-        self._log.close()
 
     def _launch(self) -> None:
+        self._end_server()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST)
         self._server = self._python("serve", theirs.fileno(), subprocess.DEVNULL)
@@ -133,40 +153,86 @@ class ForkServer:
             env={"OPENBLAS_NUM_THREADS": "1", **os.environ, **self._environment},
         )
 
-    def _fork_one(self, order: bytes, line: int) -> tuple[int, Callable[[], int]]:
-        if self._server is None or self._server.poll() is not None:
+    def _fork_one(self, order: bytes, line: int) -> tuple[int, Status]:
+        if (pid := self._forked(order, line)) is None:
+            # It was killed, or is stopped.
             self._launch()
-        control = self._control
-        assert control is not None
-        socket.send_fds(control, [order], [line])
+            pid = self._forked(order, line)
+        if pid is None:
+            raise DpbenchError(
+                f"the process that starts workers could not, twice: {self._said() or 'it said nothing'}; "
+                "what is in the results file is safe: go on with --resume"
+            )
         self._imports = []
-        if not (answer := control.recv(64)):
-            raise DpbenchError(f"the process that starts workers could not: {self._said(0)}")
 
-        def status() -> int:
-            said = control.recv(64)
-            return os.waitstatus_to_exitcode(int(said)) if said else -signal.SIGKILL
+        def status(timeout: float | None) -> int:
+            try:
+                said = self._answer(ENDS_S if timeout is None else timeout)
+            except TimeoutError:
+                if timeout is not None:
+                    raise
+                said = b""
+            if said:
+                return os.waitstatus_to_exitcode(int(said))
+            # The server is dead or stopped, and its child dies with it; not so what that child has started.
+            self._end_server()
+            _kill_group(pid)
+            return -signal.SIGKILL
 
-        return int(answer), status
+        return pid, status
 
-    def _spawn_one(self, order: bytes, line: int) -> tuple[int, Callable[[], int]]:
+    def _forked(self, order: bytes, line: int) -> int | None:
+        """The process id of a new child; None if the server did not answer."""
+        if self._control is None:
+            return None
+        try:
+            socket.send_fds(self._control, [order], [line])
+            return int(self._answer(STARTS_S)) or None
+        except (OSError, ValueError):
+            return None
+
+    def _answer(self, timeout: float) -> bytes:
+        """What the server says; nothing if it is dead. Raises TimeoutError."""
+        if self._control is None:
+            return b""
+        if not select.select([self._control], [], [], timeout)[0]:
+            raise TimeoutError
+        try:
+            return self._control.recv(64)
+        except ConnectionError:
+            return b""
+
+    def _spawn_one(self, order: bytes, line: int) -> tuple[int, Status]:
         reading, ordering = os.pipe()
         child = self._python("work", line, reading)
         os.close(reading)
         with os.fdopen(ordering, "wb") as pipe:
             pipe.write(order)
-        return child.pid, child.wait
 
-    def _said(self, offset: int) -> str:
-        """The last of what was written to stderr since ``offset``."""
-        self._log.seek(offset)
-        text = " ".join(self._log.read().decode(errors="replace").split())
+        def status(timeout: float | None) -> int:
+            try:
+                code = child.wait(timeout)
+            except subprocess.TimeoutExpired:
+                raise TimeoutError from None
+            _kill_group(child.pid)
+            return code
+
+        return child.pid, status
+
+    def _said(self) -> str:
+        """The last of what was written to stderr."""
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 4 * _TAIL))
+        text = " ".join(self._log.read(4 * _TAIL).decode(errors="replace").split())
         return text if len(text) <= _TAIL else "..." + text[-_TAIL:]
 
 
 def main(what: str, work: str, descriptor: int, parent: int) -> None:
     """Be the server, or where there is none a single worker."""
-    contain.die_with(parent)
+    if what == "serve":
+        # Asked to end, not killed, so that it ends its child, too, and what that has started.
+        signal.signal(signal.SIGTERM, _end_all)
+        contain.adopt_orphans()
+    contain.die_with(parent, signal.SIGTERM if what == "serve" else signal.SIGKILL)
     module, _, name = work.partition(":")
     function: Work = getattr(importlib.import_module(module), name)
     if what == "serve":
@@ -193,27 +259,44 @@ def serve(control: socket.socket, work: Work) -> None:
         if pid == 0:
             control.close()
             os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             contain.die_with(parent)
             contain.be_first_to_be_killed()
             _work(work, from_json(asked["job"]), asked["limit"], descriptors[0])
         os.close(descriptors[0])
         control.send(str(pid).encode())
-        control.send(str(os.waitpid(pid, 0)[1]).encode())
+        status = os.waitpid(pid, 0)[1]
+        contain.end_children()
+        control.send(str(status).encode())
+
+
+def _end_all(number: int, frame: object) -> None:
+    contain.end_children()
+    os._exit(1)
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _work(work: Work, job: Job, limit: int, descriptor: int) -> None:
     """Work in this process, write what is told to ``descriptor``, and end it."""
     if job.workload.device == "cpu":
         contain.limit_memory(limit)
+    contain.limit_files()
     status = 1
     try:
         work(job, _Line(descriptor))
         status = 0
     except BaseException:
-        traceback.print_exc()
+        with suppress(Exception):
+            traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            # It may be closed, or the disk be full.
+            with suppress(Exception):
+                stream.flush()
         # Not sys.exit: what the server had to do at its exit is no business of a child.
         os._exit(status)
 

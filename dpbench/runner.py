@@ -16,10 +16,9 @@ from typing import Any
 
 from dpbench.child import Launcher
 from dpbench.coverage import Coverage
-from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
-from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Traced, Workload
+from dpbench.records import MAX, Cell, Metric, Outcome, Record, Traced, Workload
 from dpbench.reporting.numbers import size
 from dpbench.suite import group
 from dpbench.suitefile import MEASURED
@@ -135,7 +134,7 @@ class _Group:
         job = Job(kind="trace", workload=self._ran[name], implementations=(name,))
         results, ended = yield from self._child(job, "trace")
         if name in results:
-            self._traced[name] = decode(Traced, results[name]["traced"], "traced")
+            self._traced[name] = results[name]["traced"]
         yield from self._settle(ended)
 
     def _weigh(self, name: str) -> Iterator[Event]:
@@ -171,10 +170,7 @@ class _Group:
                 job = Job(kind="parity", workload=self._workload, implementations=tuple(left), native=native)
                 results, stopped = yield from self._child(job, "gradient")
                 for name, values in results.items():
-                    self._parity[name] = (
-                        decode(Parity, values["parity"], "parity"),
-                        decode(Coverage, values["coverage"], "coverage"),
-                    )
+                    self._parity[name] = values["parity"], values["coverage"]
                     self._runner.checked.put(self._workload, name, self._parity[name])
                     yield from self._judge(name)
                 ended |= stopped
@@ -221,7 +217,10 @@ class _Group:
     def _child(
         self, job: Job, phase: str
     ) -> Generator[Event, None, tuple[dict[str, dict[str, Any]], dict[str, Verdict]]]:
-        """What one child found, and who ended otherwise; where nobody was at work yet, all of them."""
+        """What one child found, and who ended otherwise; where nobody was at work yet, all of them.
+
+        There is one or the other of each, or somebody who ended.
+        """
         found: dict[str, dict[str, Any]] = {}
         ended: dict[str, Verdict] = {}
         yield self._progress(None, phase)
@@ -232,8 +231,9 @@ class _Group:
                 case Finding(name, values):
                     found[name] = values
                 case Ended(name, outcome, reason):
-                    who = job.implementations if name is None else (name,)
-                    ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
+                    for who in job.implementations if name is None else (name,):
+                        found.pop(who, None)
+                        ended.setdefault(who, (outcome, reason))
                 case _:
                     self._facts = seen
         return found, ended
