@@ -22,7 +22,7 @@ from dpbench.records import MAX, Cell, Metric, Outcome, Record, Traced, Workload
 from dpbench.reporting.numbers import size
 from dpbench.suite import group
 from dpbench.suitefile import MEASURED
-from dpbench.supervise import Ended, Finding, Patience, supervise
+from dpbench.supervise import Ended, Finding, Patience, Seen, supervise
 from dpbench.timed import Timed
 
 Verdict = tuple[Outcome, str]
@@ -224,19 +224,27 @@ class _Group:
         found: dict[str, dict[str, Any]] = {}
         ended: dict[str, Verdict] = {}
         yield self._progress(None, phase)
-        for seen in supervise(self._runner.launcher, job, self._patience):
+        for seen in self._twice(job):
             match seen:
                 case str():
                     yield self._progress(seen, phase)
                 case Finding(name, values):
                     found[name] = values
-                case Ended(name, outcome, reason):
+                case Ended(name, outcome, reason, _):
                     for who in job.implementations if name is None else (name,):
                         found.pop(who, None)
                         ended.setdefault(who, (outcome, reason))
                 case _:
                     self._facts = seen
         return found, ended
+
+    def _twice(self, job: Job) -> Iterator[Seen]:
+        """What comes of a job; once more if its process died while nobody was at work, whose fault it could be."""
+        for seen in supervise(self._runner.launcher, job, self._patience):
+            if isinstance(seen, Ended) and seen.implementation is None and seen.died:
+                yield from supervise(self._runner.launcher, job, self._patience)
+                return
+            yield seen
 
     def _settle(self, ended: Mapping[str, Verdict]) -> Iterator[Record]:
         for name, (outcome, reason) in ended.items():

@@ -30,6 +30,12 @@ class Ended:
     implementation: str | None
     outcome: Outcome
     reason: str
+    died: bool = False
+    """Whether that is all there is: its process ended without a word."""
+
+
+Seen = str | dict[str, Any] | Finding | Ended
+"""Who starts, the facts of the model, a figure, an end."""
 
 
 class Patience:
@@ -56,8 +62,8 @@ class Patience:
 
 def supervise(
     launcher: Launcher, job: Job, patience: Patience, mistakes: MutableMapping[str, str] | None = None
-) -> Iterator[str | dict[str, Any] | Finding | Ended]:
-    """Run ``job``: gives the name of whoever starts, the model's facts, findings and ends, as they come.
+) -> Iterator[Seen]:
+    """Run ``job``, and give what is seen of it as it comes.
 
     Unless there is an end, there is one finding for each implementation of the job.
     """
@@ -71,7 +77,7 @@ def supervise(
             if (left := patience.left()) <= 0:
                 raise TimeoutError
             if (message := child.receive(left)) is None:
-                yield Ended(who, *of_ending(child.wait()))
+                yield Ended(who, *of_ending(child.wait()), died=True)
                 return
             refuse_garbled(message, job, who)
             match message["event"]:

@@ -68,7 +68,7 @@ def test_messages_come_as_what_they_are():
 
 
 def test_death_is_the_fault_of_whoever_was_at_work():
-    assert seen([STARTED], Ending(-11)) == ["a", Ended("a", Outcome.FAILED, "its process died of SIGSEGV")]
+    assert seen([STARTED], Ending(-11)) == ["a", Ended("a", Outcome.FAILED, "its process died of SIGSEGV", died=True)]
 
 
 def test_death_before_anybody_was_at_work_is_nobodys():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
@@ -14,6 +13,7 @@ from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
 from dpbench.cli.predict import predict
 from dpbench.cli.run import run
+from dpbench.cli.said import say, silence
 from dpbench.cli.show import show
 from dpbench.cli.table import table
 from dpbench.cli.verify import verify
@@ -56,13 +56,14 @@ def main() -> None:
     try:
         app()
     except DpbenchError as error:
-        print(f"dpbench: {error}", file=sys.stderr)
+        say(f"dpbench: {error}")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output (head, less) has gone; the end of the process would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        silence(sys.stdout)
         sys.exit(0)
     except OSError as error:
         # A full disk, a directory that may not be written to: said in a line, as mistakes are.
-        print(f"dpbench: {error.filename or 'stdout'}: {error.strerror}", file=sys.stderr)
+        say(f"dpbench: {error.filename or 'stdout'}: {error.strerror}")
+        silence(sys.stdout)
         sys.exit(2)
