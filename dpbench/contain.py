@@ -8,7 +8,8 @@ import platform
 import resource
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -53,6 +54,16 @@ def end_children() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have the signals that end a run wait: an exception in the middle of an import of C++ code ends it in a crash."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def be_first_to_be_killed() -> None:

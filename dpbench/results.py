@@ -64,7 +64,7 @@ def read(path: Path | str) -> Results:
         raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
     lines = content.split(b"\n")
     tail = lines.pop()
-    if not tail and len(lines) > 1 and b"\0" in lines[-1]:
+    if not tail and len(lines) > 1 and lines[-1].endswith(b"\0"):
         # Room that a crash left unwritten.
         tail = lines.pop() + b"\n"
     if not lines:
