@@ -41,7 +41,7 @@ class Child(Protocol):
         ...
 
     def wait(self) -> Ending:
-        """How it ended, once it has; the last to be called."""
+        """How it ended; the last to be called, after the end of its messages or :meth:`kill`."""
         ...
 
 
