@@ -110,8 +110,14 @@ class Run:
         found = sorted(self.results.glob("*.jsonl"))
         return found[0] if found else None
 
-    def moment(self, draw: random.Random, most: float = 5.0) -> bool:
-        """Let it run for a while; False if it has ended meanwhile."""
+    def moment(self, draw: random.Random, most: float = 2.5) -> bool:
+        """Let it run for a while, mostly from when it has a file; False if it has ended meanwhile."""
+        if draw.random() < 0.8:
+            self.wait_for(self.file)
+        return self.for_a_while(draw, most)
+
+    def for_a_while(self, draw: random.Random, most: float) -> bool:
+        """Let it run for up to so many seconds; False if it has ended meanwhile."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(draw.uniform(0, most))
         return self.process.poll() is None
@@ -119,7 +125,7 @@ class Run:
     def moment_of_a_worker(self, draw: random.Random) -> psutil.Process | None:
         """One of its workers, at a moment at which there is one; None if the run ended before."""
         self.wait_for(self.file)
-        self.moment(draw, 2.0)
+        self.for_a_while(draw, 2.0)
         found: list[psutil.Process] = []
         self.wait_for(lambda: found.extend(self.workers()) or found)
         return found[0] if found else None

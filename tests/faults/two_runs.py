@@ -15,13 +15,13 @@ FAULT = "two runs into one file"
 def strike(place: Path, draw: random.Random) -> Struck:
     struck, run = Struck(), Run(place)
     run.wait_for(run.file)
-    run.moment(draw, 2.0)
+    run.for_a_while(draw, 2.0)
     send(run.process, SIGKILL)
     run.end()
     path = run.file()
     assert path is not None
     first = Run(place, resume=path)
-    first.moment(draw, 1.0)
+    first.for_a_while(draw, 1.0)
     second = Run(place, resume=path)
     ends = [r.end() for r in (first, second)]
     struck.seconds, struck.left = max(e[1] for e in ends), sum(e[2] for e in ends)
