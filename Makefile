@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms planted clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms planted faults clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ gate: $(STAMP) ## Counted costs of all implementations, exactly as in results/re
 
 accept: $(STAMP) ## Take the counted costs as they are now for the reference of the gate
 	$(BIN)/dpbench gate --accept
+
+faults: $(STAMP) ## Kills, stops, full disks, rubbish: each fault many times, into results/reference (N=, SEED=)
+	$(BIN)/python -m tests.faults
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpbench.checksum import unsealed
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Record, check_schema, from_json
@@ -65,7 +66,8 @@ def read(path: Path | str) -> Results:
         raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
     lines = content.split(b"\n")
     tail = lines.pop()
-    if not tail and len(lines) > 1 and not _is_json(lines[-1]):
+    if not tail and len(lines) > 1 and lines[-1].endswith(b"\0"):
+        # Room that a crash left unwritten.
         tail = lines.pop() + b"\n"
     if not lines:
         raise _not_ours(path, tail)
@@ -100,14 +102,6 @@ def latest(directory: Path | str = DIRECTORY) -> Path:
     return files[-1]
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
-
-
 def _not_ours(path: Path, line: bytes) -> DpbenchError:
     return DpbenchError(
         f"{path}, line 1: not a results file of dpbench: got {line[:60].decode(errors='replace')!r}, "
@@ -117,9 +111,11 @@ def _not_ours(path: Path, line: bytes) -> DpbenchError:
 
 def _read_header(path: Path, line: bytes) -> Header:
     try:
-        value = json.loads(line)
+        value = json.loads(unsealed(line))
     except ValueError:
         raise _not_ours(path, line) from None
+    except DpbenchError as error:
+        raise DpbenchError(f"{path}, line 1: {error}") from None
     if not isinstance(value, dict) or value.pop("kind", None) != "header" or "dpbench" not in value:
         raise _not_ours(path, line)
     try:

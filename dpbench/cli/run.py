@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
+from dpbench.cli.said import say, silence
 from dpbench.cli.watch import Watch, watch
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
@@ -74,6 +75,8 @@ def run(
         try:
             failed = follow(events, shown)
         except KeyboardInterrupt:
+            # A second one would break off the tidying up.
+            ended_as_interrupted(signal.SIG_IGN)
             events.close()
             shown.interrupted()
             raise typer.Exit(INTERRUPTED) from None
@@ -81,10 +84,13 @@ def run(
         raise typer.Exit(FAILURES)
 
 
-def ended_as_interrupted() -> None:
-    """A scheduler that ends the run is told where to go on, too, as by Ctrl-C."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+def ended_as_interrupted(
+    handler: signal.Handlers | Callable[[int, FrameType | None], Any] = signal.default_int_handler,
+) -> None:
+    """As Ctrl-C: a scheduler that ends the run is told where to go on, too. What nohup has ignored stays so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def chosen(
@@ -126,9 +132,8 @@ def _told(tell: Callable[..., None], *event: Started | Event) -> bool:
         tell(*event)
         sys.stdout.flush()
     except OSError as error:
-        print(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file", file=sys.stderr)
-        # What is still in the buffer would complain again at the end of the process.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file")
+        silence(sys.stdout)
         return False
     return True
 

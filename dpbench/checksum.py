@@ -1,0 +1,38 @@
+"""A line of JSON that shows whether it is still as it was written: its CRC-32 is its last key."""
+
+from __future__ import annotations
+
+import zlib
+
+from dpbench.errors import DpbenchError
+
+_KEY = b',"crc":"'
+_LENGTH = 24
+"""Bytes at the end of a line in which the key lies, however the line is spaced."""
+
+
+def sealed(text: str) -> str:
+    """``text``, a JSON object on one line, with the CRC-32 of its bytes as its last key."""
+    return f'{text[:-1]},"crc":"{_crc(text.encode())}"}}'
+
+
+def unsealed(line: bytes) -> bytes:
+    """What :func:`sealed` was given; a line without that key as it is, since older ones have none.
+
+    Raises:
+        DpbenchError: it is not what was written.
+    """
+    if b'"crc"' not in line[-_LENGTH:]:
+        return line
+    before, _, after = line.rpartition(_KEY)
+    text = before + b"}"
+    if after != f'{_crc(text)}"}}'.encode():
+        raise DpbenchError(
+            "it is not as it was written: its checksum is another. If it was changed on purpose, take out its last "
+            "key, crc"
+        )
+    return text
+
+
+def _crc(text: bytes) -> str:
+    return f"{zlib.crc32(text):08x}"
