@@ -17,11 +17,12 @@ def sealed(text: str) -> str:
 
 
 def unsealed(line: bytes) -> bytes:
-    """What :func:`sealed` was given; a line without that key as it is, since older ones have none.
+    """What :func:`sealed` was given; a line without that key as it is, since older ones have none. White space after it is none of it.
 
     Raises:
         DpbenchError: it is not what was written.
     """
+    line = line.rstrip()
     if b'"crc"' not in line[-_LENGTH:]:
         return line
     before, _, after = line.rpartition(_KEY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Generator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +34,15 @@ class Ended:
     """Whether that is all there is: its process ended without a word."""
 
 
-Seen = str | dict[str, Any] | Finding | Ended
-"""Who starts, the facts of the model, a figure, an end."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It waits for a word; nobody's time runs until it is listened to again."""
+
+    tell: Callable[[str], None]
+
+
+Seen = str | dict[str, Any] | Finding | Ended | Waiting
+"""Who starts, the facts of the model, a figure, an end, or that a word is waited for."""
 
 
 class Patience:
@@ -46,6 +53,10 @@ class Patience:
         self._spent: dict[str | None, float] = {}
         self._who: str | None = None
         self._since = clock()
+
+    def now(self) -> float:
+        """The time on its clock."""
+        return self._clock()
 
     def turn_to(self, who: str | None) -> None:
         """From now on the time is that of ``who``; None stands for what comes before the first."""
@@ -62,7 +73,7 @@ class Patience:
 
 def supervise(
     launcher: Launcher, job: Job, patience: Patience, mistakes: MutableMapping[str, str] | None = None
-) -> Iterator[Seen]:
+) -> Generator[Seen]:
     """Run ``job``, and give what is seen of it as it comes.
 
     Unless there is an end, there is one finding for each implementation of the job.
@@ -95,6 +106,10 @@ def supervise(
                 case "ended":
                     anyone_ended = True
                     yield Ended(who, Outcome(message["outcome"]), message["reason"])
+                case "ready" | "turn":
+                    patience.turn_to(None)
+                    yield Waiting(child.tell)
+                    patience.turn_to(who)
                 case "mistake" if mistakes is not None:
                     mistakes[message["reason"]] = message["workload"]
                 case "done":

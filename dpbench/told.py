@@ -109,7 +109,19 @@ class Ruled:
         return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hashed:
+    """Which source it is."""
+
+    source: str
+
+    def can_be(self) -> bool:
+        """Whether it can be."""
+        return True
+
+
 FOUND: dict[str, type] = {
+    "sources": Hashed,
     "fit": Fit,
     "parity": Judged,
     "trace": Counted,

@@ -12,6 +12,7 @@ COVERAGE = {"asked": 9, "trained": 7, "frozen": {"w": 2}, "norms": {"ghost": 7}}
 TIMES = {"seconds": [0.5, 0.25], "at": [0.0, 0.5], "started": 1e9, "warm_up": 4, "settled": True}
 TRACED = {"flops": 9, "bytes": 8, "peak": 7, "modules": {"1": 5}, "on": "trace"}
 TOLD = {
+    "sources": {"source": "abc"},
     "fit": {"batch": 3, "need": 7, "capacity": 9},
     "parity": {"parity": PARITY, "coverage": COVERAGE},
     "trace": {"traced": TRACED},
@@ -86,6 +87,7 @@ def test_a_gradient_that_is_not_finite_is_a_figure_and_did_not_pass():
         ("round", {"started": INF}),
         ("round", {"warm_up": -1}),
         ("round", {"settled": 1}),
+        ("sources", {"source": 3}),
         ("verify", {"verdict": "right"}),
         ("check", {}),
     ],
