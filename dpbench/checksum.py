@@ -17,7 +17,7 @@ def sealed(text: str) -> str:
 
 
 def unsealed(line: bytes) -> bytes:
-    """What :func:`sealed` was given; a line without that key as it is, since older ones have none. White space after it is none of it.
+    """What :func:`sealed` was given, white space after it left off; older lines have no such key, and are as they are.
 
     Raises:
         DpbenchError: it is not what was written.
