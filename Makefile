@@ -55,6 +55,9 @@ calibrated: $(STAMP) ## Predicted against measured step times on this machine, i
 tracing: $(STAMP) ## How long traces of large models take, into results/reference
 	$(BIN)/python -m tests.benchmarks.tracing
 
+faults: $(STAMP) ## Kills, stops, full disks, rubbish: each fault many times, into results/reference (N=, SEED=)
+	$(BIN)/python -m tests.faults
+
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms
 
@@ -66,9 +69,6 @@ gate: $(STAMP) ## Counted costs of all implementations, exactly as in results/re
 
 accept: $(STAMP) ## Take the counted costs as they are now for the reference of the gate
 	$(BIN)/dpbench gate --accept
-
-faults: $(STAMP) ## Kills, stops, full disks, rubbish: each fault many times, into results/reference (N=, SEED=)
-	$(BIN)/python -m tests.faults
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

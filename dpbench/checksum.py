@@ -17,7 +17,7 @@ def sealed(text: str) -> str:
 
 
 def unsealed(line: bytes) -> bytes:
-    """What :func:`sealed` was given; a line without that key, as older ones are, as it is.
+    """What :func:`sealed` was given, white space after it left off; older lines have no such key, and are as they are.
 
     Raises:
         DpbenchError: it is not what was written.

@@ -42,7 +42,7 @@ class Waiting:
 
 
 Seen = str | dict[str, Any] | Finding | Ended | Waiting
-"""Who starts, the facts of the model, a figure, an end, that it waits."""
+"""Who starts, the facts of the model, a figure, an end, or that a word is waited for."""
 
 
 class Patience:

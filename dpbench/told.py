@@ -110,8 +110,8 @@ class Ruled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sourced:
-    """The hash of an implementation's source."""
+class Hashed:
+    """Which source it is."""
 
     source: str
 
@@ -121,7 +121,7 @@ class Sourced:
 
 
 FOUND: dict[str, type] = {
-    "sources": Sourced,
+    "sources": Hashed,
     "fit": Fit,
     "parity": Judged,
     "trace": Counted,

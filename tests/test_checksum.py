@@ -21,7 +21,7 @@ def test_the_checksum_is_the_crc_32_of_the_rest_and_the_last_key():
 @given(objects)
 def test_what_is_sealed_is_unsealed(value):
     text = json.dumps(value, separators=(",", ":"))
-    assert unsealed(sealed(text).encode()) == text.encode()
+    assert unsealed(sealed(text).encode()) == unsealed(sealed(text).encode() + b"\n") == text.encode()
 
 
 def test_every_bit_that_is_flipped_is_seen():

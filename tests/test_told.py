@@ -87,6 +87,7 @@ def test_a_gradient_that_is_not_finite_is_a_figure_and_did_not_pass():
         ("round", {"started": INF}),
         ("round", {"warm_up": -1}),
         ("round", {"settled": 1}),
+        ("sources", {"source": 3}),
         ("verify", {"verdict": "right"}),
         ("check", {}),
     ],

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
 from dpbench.cli.said import say, silence
+from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import Watch, watch
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
@@ -75,22 +74,12 @@ def run(
         try:
             failed = follow(events, shown)
         except KeyboardInterrupt:
-            # A second one would break off the tidying up.
-            ended_as_interrupted(signal.SIG_IGN)
+            not_interrupted_again()
             events.close()
             shown.interrupted()
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
-
-
-def ended_as_interrupted(
-    handler: signal.Handlers | Callable[[int, FrameType | None], Any] = signal.default_int_handler,
-) -> None:
-    """As Ctrl-C: a scheduler that ends the run is told where to go on, too. What nohup has ignored stays so."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, handler)
 
 
 def chosen(
