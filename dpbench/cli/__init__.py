@@ -4,39 +4,60 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from dpbench.cli.advise import advise
-from dpbench.cli.calibrate import calibrate
-from dpbench.cli.layers import layers
-from dpbench.cli.list import list_
-from dpbench.cli.maxbatch import maxbatch
-from dpbench.cli.predict import predict
-from dpbench.cli.run import run
-from dpbench.cli.show import show
-from dpbench.cli.table import table
-from dpbench.cli.verify import verify
 from dpbench.errors import DpbenchError
+
+COMMANDS = {
+    "run": "run",
+    "list": "list_",
+    "show": "show",
+    "table": "table",
+    "verify": "verify",
+    "predict": "predict",
+    "layers": "layers",
+    "maxbatch": "maxbatch",
+    "advise": "advise",
+    "calibrate": "calibrate",
+}
+"""The function of each command, in the file of its own name."""
+
+SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False}
+
+
+class Commands(TyperGroup):
+    """Imports the file of a command when that is asked for, so that none waits for what another needs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Only their names are looked at here, where one was mistyped.
+        self.commands = dict.fromkeys(COMMANDS, self)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, as the help has them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        alone = typer.Typer(**SETTINGS)
+        alone.command(cmd_name)(getattr(import_module(f"dpbench.cli.{cmd_name}"), COMMANDS[cmd_name]))
+        return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="dpbench",
+    cls=Commands,
     help="Benchmark implementations of the DP-SGD gradient: is it right, how fast is it, what memory does it need?",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **SETTINGS,
 )
-app.command("run")(run)
-app.command("list")(list_)
-app.command("show")(show)
-app.command("table")(table)
-app.command("verify")(verify)
-app.command("predict")(predict)
-app.command("layers")(layers)
-app.command("maxbatch")(maxbatch)
-app.command("advise")(advise)
-app.command("calibrate")(calibrate)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 import typer
@@ -12,4 +13,7 @@ from dpbench.results import Results, latest
 
 def opened(files: Sequence[str] | None) -> list[Results]:
     """The files named (paths, directories or globs), or the last run; remarks go to stderr."""
-    return read_all(list(files) if files else latest(), lambda text: typer.echo(text, err=True))
+    results = read_all(list(files) if files else latest(), lambda text: typer.echo(text, err=True))
+    # It stays until the command ends, and is not to be searched for garbage whenever more is made of it.
+    gc.freeze()
+    return results
