@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness conformance generated overhead recording published calibrated tracing clean
+.PHONY: help quickstart test lint exactness conformance generated overhead recording published calibrated tracing reading clean
 
 help: ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ calibrated: $(STAMP) ## Predicted against measured step times on this machine, i
 
 tracing: $(STAMP) ## How long traces of large models take, into results/reference
 	$(BIN)/python -m tests.benchmarks.tracing
+
+reading: $(STAMP) ## How long results take to be read, into results/reference
+	$(BIN)/python -m tests.benchmarks.reading
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

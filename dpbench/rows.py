@@ -98,11 +98,8 @@ class Row:
     def flat(self) -> dict[str, Any]:
         """All of it by column name, the fields of the workload among them; keys are those of COLUMNS."""
         values = {name: getattr(self.workload if name in _AXES else self, name) for name in COLUMNS}
-        return values | {
-            "workload": _key(self.workload),
-            "outcome": str(self.outcome),
-            "frozen": ", ".join(self.frozen),
-        }
+        values |= {"workload": _key(self.workload), "outcome": str(self.outcome)}
+        return values | {"frozen": ", ".join(self.frozen)}
 
 
 COLUMNS = {

@@ -14,8 +14,11 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic_core import CoreSchema, SchemaValidator
+from pydantic_core import CoreConfig, CoreSchema, SchemaValidator
 from pydantic_core import core_schema as core
+
+STRICT: CoreConfig = {"strict": True}
+"""A dataclass does not take over the configuration of what it stands in: each is given this."""
 
 SCALARS = {int: core.int_schema(), float: core.float_schema(), str: core.str_schema(), bool: core.bool_schema()}
 
@@ -26,7 +29,7 @@ def validator(kind: type, given: Mapping[str, CoreSchema]) -> SchemaValidator:
     ``given``: schemas that stand for those of its own fields. A name that is no field of it has to be
     there as well, and is left out of the value.
     """
-    return SchemaValidator(_of_dataclass(kind, given), config={"strict": True})
+    return SchemaValidator(_of_dataclass(kind, given), config=STRICT)
 
 
 def _of_dataclass(kind: Any, given: Mapping[str, CoreSchema]) -> CoreSchema:
@@ -36,7 +39,7 @@ def _of_dataclass(kind: Any, given: Mapping[str, CoreSchema]) -> CoreSchema:
     made += [core.dataclass_field(name, schema, init_only=True) for name, schema in given.items() if name not in names]
     arguments = core.dataclass_args_schema(kind.__name__, made, extra_behavior="forbid")
     slots = "__slots__" in vars(kind)
-    return core.dataclass_schema(kind, arguments, names, slots=slots, frozen=True)
+    return core.dataclass_schema(kind, arguments, names, slots=slots, frozen=True, config=STRICT)
 
 
 def _optional(schema: CoreSchema, field: Any) -> CoreSchema:
