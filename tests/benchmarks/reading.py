@@ -109,9 +109,9 @@ def main() -> None:
     said = [
         "# Times of reading results",
         "",
-        "Made by `make reading`, on two shared cores: processor time, which is what a command takes where nothing else",
-        f"runs. Records of up to {longest} bytes, with {ROUNDS} rounds of {SAMPLES} samples: `show` takes an interval of",
-        "each one's ratio to the baseline, and `load` one of its time as well.",
+        "Made by `make reading`, on two shared cores: processor time, which is what a command takes where nothing",
+        f"else runs. Records of up to {longest} bytes, with {ROUNDS} rounds of {SAMPLES} samples: `show` takes an",
+        "interval of each one's ratio to the baseline, and `load` one of its time as well.",
         "",
         *(f"    {line}" for line in aligned(table)),
     ]
