@@ -19,6 +19,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 from dpbench import contain
@@ -40,11 +41,20 @@ _HERE_LAST = "import sys; sys.path.append('')"
 class ForkServer:
     """Starts children; use it in ``with``. What they do is the function ``work``, ``module:name``.
 
-    ``environment`` is added to that of this process: another ``PYTHONPATH`` has them run other source.
+    ``directory`` and ``environment`` are those that they run in, the latter added to ours: another ``PYTHONPATH``
+    has them run other source.
     """
 
-    def __init__(self, *, work: str = WORK, fork: bool = CAN_FORK, environment: Mapping[str, str] = {}) -> None:
-        self._work, self._fork, self._environment = work, fork, environment
+    def __init__(
+        self,
+        *,
+        work: str = WORK,
+        fork: bool = CAN_FORK,
+        directory: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._work, self._fork = work, fork
+        self._directory, self._environment = directory, environment or {}
         self._imports: list[str] = []
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._server: subprocess.Popen[bytes] | None = None
@@ -129,6 +139,7 @@ class ForkServer:
             stderr=self._log,
             pass_fds=(descriptor,),
             start_new_session=True,
+            cwd=self._directory,
             # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork.
             env={"OPENBLAS_NUM_THREADS": "1", **os.environ, **self._environment},
         )

@@ -14,11 +14,10 @@ from dpbench.records import Workload
 class Job:
     """One child's work: implementations on one workload.
 
-    ``kind``: ``check`` (can all this be built here?), ``fit`` (which batch is the largest?), ``parity`` (is
-    the gradient right?),
-    ``trace`` (what does a step cost, counted?), ``memory`` (how much does it need?), ``round`` (how long
-    does it take?), ``turns`` (the same, in turns with other processes, as it is told to) or ``verify``
-    (what comes out of one conformance check?).
+    ``kind``: ``check`` (can all this be built here?), ``sources`` (which source is it?), ``fit`` (which batch is
+    the largest?), ``parity`` (is the gradient right?), ``trace`` (what does a step cost, counted?), ``memory``
+    (how much does it need?), ``round`` (how long does it take?), ``turns`` (the same, in turns with other
+    processes, as it is told to) or ``verify`` (what comes out of one conformance check?).
     """
 
     kind: str

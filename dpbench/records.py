@@ -222,6 +222,9 @@ def to_json(record: Record, environment: Mapping[str, Any] | None = None) -> str
     JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
     """
     value = asdict(record)
+    for round_ in value["rounds"]:
+        # Most of it is None on most machines, in every round.
+        round_["state"] = {name: seen for name, seen in round_["state"].items() if seen is not None}
     if environment is not None and record.environment == environment:
         del value["environment"]
     return json.dumps(plain(value), separators=(",", ":"), allow_nan=False)

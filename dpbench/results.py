@@ -30,6 +30,8 @@ class Header:
     """Every cell of the run, in order, so that a file says what is missing from it."""
     started: str
     """ISO 8601, UTC."""
+    run: str = ""
+    """The same in files that are sides of one run, whose timings were taken in turns; empty for a run of its own."""
 
 
 @dataclass(frozen=True, slots=True)

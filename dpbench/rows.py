@@ -80,7 +80,7 @@ class Row:
     speed_relative_high: Figure[float | None] = Figure(lambda row: row.speed.high if row.speed else None)
     speed_relative_smallest: Figure[float | None] = Figure(lambda row: row.speed.smallest if row.speed else None)
     speed_relative_largest: Figure[float | None] = Figure(lambda row: row.speed.largest if row.speed else None)
-    memory: Figure[float | None] = Figure(lambda row: _value(row.record, *MEMORY))
+    memory: Figure[float | None] = Figure(lambda row: memory_of(row.record))
     memory_relative: Figure[float | None] = Figure(lambda row: _memory_relative(row))
     process_peak: Figure[float | None] = Figure(lambda row: _value(row.record, "peak_process"))
     resident: Figure[float | None] = Figure(lambda row: _value(row.record, "resident"))
@@ -229,6 +229,11 @@ def _per_example(record: Record) -> list[list[float]]:
 def _speed(row: Row) -> stats.Estimate | None:
     """A ratio of throughputs, also where two take steps of different sizes."""
     return stats.paired_ratio(row.baseline.per_example, row.per_example) if row.baseline else None
+
+
+def memory_of(record: Record) -> float | None:
+    """Its peak in bytes; None where it was not measured."""
+    return _value(record, *MEMORY)
 
 
 def _memory_relative(row: Row) -> float | None:

@@ -21,10 +21,11 @@ from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
 from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Traced, Workload
 from dpbench.reporting.numbers import size
+from dpbench.state import watched
 from dpbench.suite import group
 from dpbench.suitefile import MEASURED
 from dpbench.supervise import Ended, Finding, Patience, supervise
-from dpbench.timed import Timed
+from dpbench.timed import REPEATS, Timed
 
 Verdict = tuple[Outcome, str]
 
@@ -91,6 +92,7 @@ class _Group:
         self._traced: dict[str, Traced] = {}
         self._memory: dict[str, dict[str, float]] = {}
         self._timed: dict[str, Timed] = {name: Timed() for name in names}
+        self._repeats = REPEATS
         self._facts: dict[str, Any] = {}
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -99,11 +101,12 @@ class _Group:
         if self._workload.batch == MAX:
             yield from self._fit()
         yield from self._check()
-        for what, take in (("traced", self._trace), ("memory", self._weigh)):
-            if what in self._runner.measure:
-                for name in list(self._alive):
-                    yield from take(name)
-                    self._done += 1
+        if "traced" in self._runner.measure:
+            yield from self._trace()
+        if "memory" in self._runner.measure:
+            for name in list(self._alive):
+                yield from self._weigh(name)
+                self._done += 1
         for r in range(self._runner.rounds * self._times):
             yield from self._round(r)
         for name in list(self._alive):
@@ -130,13 +133,18 @@ class _Group:
     def _times(self) -> bool:
         return "seconds" in self._runner.measure
 
-    def _trace(self, name: str) -> Iterator[Event]:
-        """Count the costs of one."""
-        job = Job(kind="trace", workload=self._ran[name], implementations=(name,))
-        results, ended = yield from self._child(job, "trace")
-        if name in results:
-            self._traced[name] = decode(Traced, results[name]["traced"], "traced")
-        yield from self._settle(ended)
+    def _trace(self) -> Iterator[Event]:
+        """Count the costs of all in one child; begun anew without whoever ends it."""
+        left = list(self._alive)
+        while left:
+            together = left[:1] if self._workload.batch == MAX else left
+            job = Job(kind="trace", workload=self._ran[left[0]], implementations=tuple(together))
+            results, ended = yield from self._child(job, "trace")
+            for name, values in results.items():
+                self._traced[name] = decode(Traced, values["traced"], "traced")
+            yield from self._settle(ended)
+            left = [n for n in left if n not in results and n not in ended]
+        self._done += self._units // self._phases
 
     def _weigh(self, name: str) -> Iterator[Event]:
         """Take the memory of one; a batch that was found by tracing is made smaller until the step really fits.
@@ -202,7 +210,7 @@ class _Group:
         self._done += self._units // self._phases
 
     def _time(self, number: int, names: list[str]) -> Iterator[Event]:
-        """One child of a round; begun anew without whoever does not get through it."""
+        """One child of a round; begun anew without whoever does not get through it, or where a clock was held down."""
         while names := [n for n in names if n in self._alive]:
             job = Job(
                 kind="round",
@@ -211,12 +219,16 @@ class _Group:
                 seed=number,
                 budget_s=self._runner.budget_s,
             )
-            results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
+            with watched(self._workload.device) as seen:
+                results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
             yield from self._settle(ended)
             if not ended:
+                again = bool(seen.state.throttled) and self._repeats > 0
                 for name, values in results.items():
-                    self._timed[name].add(values)
-                break
+                    self._timed[name].add(values, seen.state, repeated=again)
+                if not again:
+                    break
+                self._repeats -= 1
 
     def _child(
         self, job: Job, phase: str
@@ -234,7 +246,7 @@ class _Group:
                 case Ended(name, outcome, reason):
                     who = job.implementations if name is None else (name,)
                     ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
-                case _:
+                case dict():
                     self._facts = seen
         return found, ended
 
@@ -247,7 +259,7 @@ class _Group:
         self._alive.remove(name)
         metrics = {key: Metric("bytes", ((value,),)) for key, value in self._memory.get(name, {}).items()}
         timed = self._timed[name] if outcome is Outcome.OK and self._times else Timed()
-        metrics |= timed.metrics
+        metrics |= timed.metrics()
         parity, coverage = self._parity.get(name, (None, None))
         if outcome is Outcome.REFUSED:
             asked = coverage.asked if coverage else self._facts.get("trainable")

@@ -95,10 +95,7 @@ def sweep(
         for workload in dict.fromkeys(c.workload for c in cells):
             _refuse_impossible(workload, suite.memory)
         check(server, cells, suite.timeout_s)
-        settings = {
-            name: plain(getattr(suite, name)) for name in ("rounds", "budget_s", "timeout_s", "memory", "measure")
-        }
-        where = {**environment(), "settings": settings}
+        where = {**environment(), "settings": settings_of(suite)}
         if resume is None:
             writer = store.create(suite.name, cells, where, command, directory)
         else:
@@ -123,6 +120,11 @@ def sweep(
                     if isinstance(event, Record):
                         writer.append(event)
                     yield event
+
+
+def settings_of(suite: Suite) -> dict[str, Any]:
+    """How long a suite measures, and what, as an environment has it."""
+    return {name: plain(getattr(suite, name)) for name in ("rounds", "budget_s", "timeout_s", "memory", "measure")}
 
 
 def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:

@@ -10,6 +10,16 @@ from dpbench.records import Metric, Round
 from dpbench.state import State
 
 SECONDS = "step_seconds"
+AGAIN = "step_seconds_again"
+"""Where a verdict was confirmed: the rounds of the second time."""
+CONTROL = "step_seconds_control"
+"""Of the base: the same beside itself."""
+
+THROTTLED = "step_seconds_throttled"
+"""Rounds in which a clock was held down, and which were repeated; they count for nothing."""
+
+REPEATS = 3
+"""So many rounds of a workload are repeated for that; later ones count, and say so."""
 
 
 @dataclass(slots=True)
@@ -19,9 +29,13 @@ class Timed:
     rounds: list[Round] = field(default_factory=list)
     seconds: list[tuple[float, ...]] = field(default_factory=list)
     at: list[tuple[float, ...]] = field(default_factory=list)
+    aside: list[tuple[float, ...]] = field(default_factory=list)
 
-    def add(self, told: Mapping[str, Any], state: State | None = None) -> None:
-        """One more round, as its process told of it."""
+    def add(self, told: Mapping[str, Any], state: State | None = None, repeated: bool = False) -> None:
+        """One more round, as its process told of it; ``repeated``: it is kept, and counts for nothing."""
+        if repeated:
+            self.aside.append(tuple(told["seconds"]))
+            return
         self.seconds.append(tuple(told["seconds"]))
         self.at.append(tuple(told["at"]))
         self.rounds.append(
@@ -33,7 +47,7 @@ class Timed:
             )
         )
 
-    @property
-    def metrics(self) -> dict[str, Metric]:
+    def metrics(self, name: str = SECONDS) -> dict[str, Metric]:
         """By name; none without a round."""
-        return {SECONDS: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}
+        found = {name: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}
+        return {**found, THROTTLED: Metric("s", tuple(self.aside))} if self.aside else found

@@ -18,6 +18,7 @@ from dpbench.parameters import trainable
 from dpbench.parity import EXAMPLES, Oracle
 from dpbench.prepared import Prepared
 from dpbench.records import Traced, plain
+from dpbench.registry import source_hash
 from dpbench.telling import Telling
 from dpbench.timing import timing, turns
 
@@ -49,6 +50,13 @@ def check(job: Job, send: Send) -> None:
             send({"event": "mistake", "workload": workload.label(), "reason": str(error)})
         except Exception:
             continue
+
+
+def sources(job: Job, send: Send) -> None:
+    """Tell which source each implementation is."""
+    for name in job.implementations:
+        with Telling(name, send):
+            send({"event": "result", "implementation": name, "source": source_hash(name)})
 
 
 def fit(job: Job, send: Send) -> None:
@@ -125,6 +133,7 @@ def memory(job: Job, send: Send) -> None:
 
 JOBS: dict[str, Callable[[Job, Talk], None]] = {
     "check": check,
+    "sources": sources,
     "fit": fit,
     "parity": parity,
     "trace": trace,

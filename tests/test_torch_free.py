@@ -9,6 +9,7 @@ HEAVY = ("torch", "pandas", "matplotlib", "rich")
 
 MODULES = [
     *("records", "store", "stats", "selection", "suite", "frame", "rows"),
+    *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
 ]
 

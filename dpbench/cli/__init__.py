@@ -17,12 +17,16 @@ COMMANDS = {
     "list": "list_",
     "show": "show",
     "table": "table",
+    "compare": "compare",
+    "ab": "ab",
+    "gate": "gate",
     "verify": "verify",
     "predict": "predict",
     "layers": "layers",
     "maxbatch": "maxbatch",
     "advise": "advise",
     "calibrate": "calibrate",
+    "system": "system",
 }
 """The function of each command, in the file of its own name."""
 
@@ -39,7 +43,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, as the help has them."""
-        return list(COMMANDS)
+        return [*COMMANDS]  # list is a module here, as soon as that command was asked for
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, None if there is none."""

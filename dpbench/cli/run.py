@@ -68,9 +68,7 @@ def run(
         print_cells(cells)
         return
     command = f"dpbench {shlex.join(sys.argv[1:])}"
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # As Ctrl-C: a scheduler that ends the run is told where to go on, too.
-        signal.signal(number, signal.default_int_handler)
+    ended_as_interrupted()
     with watch(as_json) as shown:
         events = sweep(what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say)
         try:
@@ -81,6 +79,12 @@ def run(
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
+
+
+def ended_as_interrupted() -> None:
+    """A scheduler that ends the run is told where to go on, too, as by Ctrl-C."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
 
 
 def chosen(

@@ -1,18 +1,19 @@
-import importlib
-
+import pytest
 from typer.testing import CliRunner
 
 from dpbench.cli import COMMANDS, app
 
 
-def test_every_command_is_listed_and_has_a_help_of_its_own():
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_found_and_has_a_help_of_its_own(name):
+    done = CliRunner().invoke(app, [name, "-h"])
+    assert done.exit_code == 0
+    assert f"Usage: dpbench {name}" in done.output
+
+
+def test_all_commands_are_listed():
     listed = CliRunner().invoke(app, ["--help"]).output
-    for name, function in COMMANDS.items():
-        said = getattr(importlib.import_module(f"dpbench.cli.{name}"), function).__doc__.splitlines()[0]
-        assert f" {name} " in listed
-        shown = CliRunner().invoke(app, [name, "-h"]).output
-        assert f"dpbench {name}" in shown or f" {name} " in shown
-        assert said.split()[0] in shown
+    assert [name for name in COMMANDS if f" {name} " not in listed] == []
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest():
