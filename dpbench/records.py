@@ -224,6 +224,9 @@ def to_json(record: Record, environment: Mapping[str, Any] | None = None) -> str
     Its last key is a checksum of the rest.
     """
     value = asdict(record)
+    for round_ in value["rounds"]:
+        # Most of it is None on most machines, in every round.
+        round_["state"] = {name: seen for name, seen in round_["state"].items() if seen is not None}
     if environment is not None and record.environment == environment:
         del value["environment"]
     return sealed(json.dumps(plain(value), separators=(",", ":"), allow_nan=False))

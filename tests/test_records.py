@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from dpbench.coverage import Coverage, NormMethod
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, from_json, to_json
+from dpbench.records import Cell, Metric, Outcome, Parity, Record, Round, Workload, from_json, to_json
+from dpbench.state import State
 from tests.records_for_tests import record
 
 number = st.floats(allow_nan=False)
@@ -55,6 +56,14 @@ def test_a_record_survives_json_on_one_line(made):
     assert "\n" not in text
     assert from_json(text) == made
     assert from_json(text).cell.key() == made.cell.key()
+
+
+def test_of_the_state_of_a_round_only_what_is_known_is_written():
+    states = (State(), State(load=0.5, throttled=()), State(throttled=("heat",)))
+    made = replace(record(), rounds=tuple(Round(started=1.0, warm_up=2, settled=True, state=s) for s in states))
+    written = [r["state"] for r in json.loads(to_json(made))["rounds"]]
+    assert written == [{}, {"load": 0.5, "throttled": []}, {"throttled": ["heat"]}]
+    assert from_json(to_json(made)) == made
 
 
 def test_what_is_not_a_number_survives():
