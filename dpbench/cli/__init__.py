@@ -12,6 +12,7 @@ from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
 from dpbench.cli.compare import compare
 from dpbench.cli.gate import gate
+from dpbench.cli.init import init
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
@@ -38,6 +39,7 @@ app.command("table")(table)
 app.command("compare")(compare)
 app.command("ab")(ab)
 app.command("gate")(gate)
+app.command("init")(init)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
