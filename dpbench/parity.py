@@ -113,7 +113,8 @@ class Oracle:
 
 def refuse_random(model: nn.Module, losses: Losses, batch: Batch) -> None:
     """Raise if the losses differ from call to call: no gradient of theirs can be checked."""
-    with torch.no_grad(), preserved(model, fork=False):
+    with preserved(model, fork=False):
+        # With gradients, as losses may contain one of their own.
         first, *others = (losses(model, batch) for _ in range(CALLS))
     for other in others:
         if isinstance(first, Tensor) and not torch.equal(first.nan_to_num(), other.nan_to_num()):

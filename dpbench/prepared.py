@@ -39,12 +39,12 @@ class Prepared:
 
     def memory(self, meter: Meter) -> dict[str, float]:
         """The memory of one step, above parameters, buffers and batch."""
+        return meter.memory(self.once)
 
-        def step() -> None:
-            self._clear()
-            self._whole(self._built.batch)
-
-        return meter.memory(step)
+    def once(self) -> None:
+        """One step, and before it the gradients of whoever was before cleared."""
+        self._clear()
+        self._whole(self._built.batch)
 
     def close(self) -> None:
         """Leave the model as it was."""

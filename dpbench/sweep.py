@@ -93,7 +93,7 @@ def sweep(
     with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}
         for workload in dict.fromkeys(c.workload for c in cells):
-            _refuse_impossible(workload, suite.memory)
+            refuse_impossible(workload, suite.memory)
         check(server, cells, suite.timeout_s)
         where = {**environment(), "settings": settings_of(suite)}
         if resume is None:
@@ -140,7 +140,8 @@ def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
         raise DpbenchError("\n".join(mistakes))
 
 
-def _refuse_impossible(workload: Workload, memory: str | None) -> None:
+def refuse_impossible(workload: Workload, memory: str | None) -> None:
+    """Raise for batches that cannot be; ``memory``: what a step may take where the batch is ``max``."""
     batch = workload.batch
     if batch == MAX:
         if memory is None and not workload.device.startswith("cuda"):

@@ -2,9 +2,11 @@ import subprocess
 import sys
 
 MODULES = [
-    *("records", "store", "stats", "selection", "suite", "frame", "rows"),
+    *("records", "store", "stats", "selection", "suite", "frame", "rows", "history"),
     *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
+    *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
+    *("reporting.benchmarks", "reporting.flat"),
 ]
 
 

@@ -7,46 +7,18 @@ import sys
 
 import typer
 
-from dpbench.cli.ab import ab
-from dpbench.cli.advise import advise
-from dpbench.cli.calibrate import calibrate
-from dpbench.cli.compare import compare
-from dpbench.cli.gate import gate
-from dpbench.cli.init import init
-from dpbench.cli.layers import layers
-from dpbench.cli.list import list_
-from dpbench.cli.maxbatch import maxbatch
-from dpbench.cli.predict import predict
-from dpbench.cli.run import run
-from dpbench.cli.show import show
-from dpbench.cli.system import system
-from dpbench.cli.table import table
-from dpbench.cli.verify import verify
+from dpbench.cli.lazy import Group
 from dpbench.errors import DpbenchError
 
 app = typer.Typer(
     name="dpbench",
+    cls=Group,
     help="Benchmark implementations of the DP-SGD gradient: is it right, how fast is it, what memory does it need?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run)
-app.command("list")(list_)
-app.command("show")(show)
-app.command("table")(table)
-app.command("compare")(compare)
-app.command("ab")(ab)
-app.command("gate")(gate)
-app.command("init")(init)
-app.command("verify")(verify)
-app.command("predict")(predict)
-app.command("layers")(layers)
-app.command("maxbatch")(maxbatch)
-app.command("advise")(advise)
-app.command("calibrate")(calibrate)
-app.command("system")(system)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Which results files a command is about."""
+"""Which files a command reads, and which it may write."""
 
 from __future__ import annotations
 
@@ -54,3 +54,11 @@ def narrowed(results: Results, expression: str | None) -> Results:
     chosen = select(cells, expression)
     kept = tuple(r for r in results.records if r.cell in set(chosen))
     return replace(results, header=replace(results.header, cells=tuple(chosen)), records=kept)
+
+
+def drawable(path: Path) -> None:
+    """Raise DpbenchError before anything is done for a picture that could not be drawn."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise DpbenchError(f"cannot draw {path}, expected a name that ends in .png, .svg or .pdf")
+    if not path.parent.is_dir():
+        raise DpbenchError(f"cannot draw {path}, there is no directory {path.parent}")
