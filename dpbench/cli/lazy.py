@@ -19,6 +19,7 @@ COMMANDS = {
     "ab": "ab:ab",
     "gate": "gate:gate",
     "history": "history:history",
+    "init": "init:init",
     "verify": "verify:verify",
     "predict": "predict:predict",
     "layers": "layers:layers",
