@@ -10,7 +10,6 @@ from dpbench.change import EXACT, Change, Verdict
 from dpbench.ratios import Ratio
 from dpbench.records import Outcome, Record
 from dpbench.rules import Rules
-from dpbench.slowdown import per_example
 
 FINE, TRIPPED, FAILED, UNKNOWN = 0, 1, 3, 4
 """Exit codes."""
@@ -52,22 +51,22 @@ def judge(changes: Sequence[Change], records: Sequence[Record], rules: Rules, wa
         elif change.verdict in wanted:
             ruling.tripped.append((change, "the base is out of date" if change.verdict.is_better else change.reason))
         else:
-            _held(change, record, rules, ruling)
+            _held(change, rules, ruling)
     return ruling
 
 
-def _held(change: Change, record: Record, rules: Rules, ruling: Ruling) -> None:
+def _held(change: Change, rules: Rules, ruling: Ruling) -> None:
     factor, quantity = change.factor, change.quantity
     if quantity in ("outcome", "coverage"):
         if change.verdict.is_worse:
             ruling.tripped.append((change, change.reason))
         return
-    if change.new is not None and not math.isfinite(change.new):
+    if not all(math.isfinite(v) for v in (change.new, factor) if v is not None):
         ruling.tripped.append((change, "a figure that is no number"))
-    elif quantity == "seconds" and (rounds := sum(map(bool, per_example(record)))) < rules.min_rounds:
-        ruling.tripped.append((change, f"{rounds} rounds, {rules.min_rounds} are required (min_rounds)"))
     elif change.verdict is Verdict.NOT_COMPARABLE:
         ruling.unknown.append((change, change.reason))
+    elif change.ratio is not None and change.ratio.rounds < rules.min_rounds:
+        ruling.tripped.append((change, f"{change.ratio.rounds} rounds, {rules.min_rounds} are required (min_rounds)"))
     elif change.verdict is Verdict.INCONCLUSIVE:
         where = ruling.unknown if rules.on_inconclusive == "fail" else ruling.warned
         where.append((change, change.reason or _wide(change.ratio)))
