@@ -11,8 +11,7 @@ from dpbench.change import EXACT, Change, Verdict, turn
 from dpbench.records import Cell, Outcome, Record, Traced
 from dpbench.results import Results
 from dpbench.rows import memory_of
-from dpbench.slowdown import MIN_EFFECT, References, as_they_are, of_one_run, of_two_runs
-from dpbench.timed import SECONDS
+from dpbench.slowdown import MIN_EFFECT, References, as_they_are, of_one_run, of_two_runs, per_example
 
 NEAR = 0.01
 """Measured peaks that differ by less are the same: allocators round, and threads come and go."""
@@ -121,10 +120,8 @@ def _coverage(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
 def _seconds(
     cell: Cell, base: Record, new: Record, times: Callable[[Cell, Record, Record], Change]
 ) -> Iterator[Change]:
-    if SECONDS in base.metrics and SECONDS in new.metrics:
-        yield times(cell, base, new)
-    else:
-        yield from _lacking(cell, "seconds", base.metrics.get(SECONDS), new.metrics.get(SECONDS))
+    before, after = (r if any(per_example(r)) else None for r in (base, new))
+    yield from [times(cell, before, after)] if before and after else _lacking(cell, "seconds", before, after)
 
 
 def _memory(cell: Cell, base: Record, new: Record, other: Sequence[str]) -> Iterator[Change]:

@@ -116,6 +116,8 @@ def _mistake(error: dict[str, Any]) -> str:
         return f"{key} is unknown, " + (
             f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(known)}"
         )
+    if error["type"] in ("model_type", "model_attributes_type"):
+        return f"{key or 'it'} is {error['input']!r:.60}, expected a table"
     if error["type"] == "missing":
         return f"{key} is missing"
     expected = error["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")

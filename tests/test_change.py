@@ -10,23 +10,23 @@ from dpbench.ratios import Ratio
 from dpbench.records import Outcome
 from tests.records_for_tests import record
 
-O, V = Outcome, Verdict
+V = Verdict
 BECAME = {
-    O.OUT_OF_MEMORY: V.NEW_OOM,
-    O.WRONG: V.NEWLY_WRONG,
-    O.REFUSED: V.NEWLY_REFUSED,
-    O.FAILED: V.NEWLY_FAILED,
-    O.TIMED_OUT: V.NEWLY_FAILED,
+    Outcome.OUT_OF_MEMORY: V.NEW_OOM,
+    Outcome.WRONG: V.NEWLY_WRONG,
+    Outcome.REFUSED: V.NEWLY_REFUSED,
+    Outcome.FAILED: V.NEWLY_FAILED,
+    Outcome.TIMED_OUT: V.NEWLY_FAILED,
 }
 
 
-@pytest.mark.parametrize(("base", "new"), itertools.product(O, O))
+@pytest.mark.parametrize(("base", "new"), itertools.product(Outcome, Outcome))
 def test_every_turn_of_a_cell_has_its_verdict(base, new):
     found = turn(base, new)
     if base is new:
         assert found is V.SAME
-    elif new is O.OK:
-        assert found is (V.OOM_GONE if base is O.OUT_OF_MEMORY else V.WORKS_NOW)
+    elif new is Outcome.OK:
+        assert found is (V.OOM_GONE if base is Outcome.OUT_OF_MEMORY else V.WORKS_NOW)
         assert found.is_better
     else:
         assert found is BECAME[new]
@@ -47,10 +47,11 @@ def test_verdicts_are_named_as_they_are_printed_or_with_dashes():
 
 
 def test_a_change_is_json_whatever_its_figures():
+    cell = record().cell
     for ratio in (None, Ratio(math.nan, None, None, 3), Ratio(1.5, 1.4, 1.6, 20)):
         for quantity in QUANTITIES:
             change = Change(
-                cell=record().cell,
+                cell=cell,
                 quantity=quantity,
                 verdict=V.SAME,
                 base=0.0,
