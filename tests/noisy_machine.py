@@ -20,6 +20,13 @@ from dpbench.suite import Suite
 WORKLOAD = Workload(model="simulated", batch=8)
 PARITY = {"passed": True, "error": 1e-15, "tolerance": 1e-8, "precision": "float64", "worst": "norms"}
 COVERAGE = {"asked": 9, "trained": 9, "frozen": {}, "norms": {}}
+FIGURES = {
+    "sources": {"source": "abc"},
+    "parity": {"parity": PARITY, "coverage": COVERAGE},
+    "trace": {"traced": {"flops": 9, "bytes": 8, "peak": 7, "modules": {"1": 9}}},
+    "memory": {"memory": {"peak_live": 5.0}},
+}
+"""What a child tells of each implementation, by the kind of its job."""
 
 
 @dataclass
@@ -90,8 +97,7 @@ class Child:
         for name in job.implementations:
             self._messages.append({"event": "started", "implementation": name})
             if job.kind != "turns":
-                said = {"parity": PARITY, "coverage": COVERAGE} if job.kind == "parity" else {"source": "abc"}
-                self._messages.append({"event": "result", "implementation": name, **said})
+                self._messages.append({"event": "result", "implementation": name, **FIGURES[job.kind]})
         self._messages.append({"event": "ready" if job.kind == "turns" else "done"})
 
     def receive(self, timeout):
