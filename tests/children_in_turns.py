@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from dpbench.outcome import Ending
 from tests.noisy_machine import Child, Machine
 
 QUIET = {"paired": 0.0, "jitter": 0.001, "spikes": 0.0, "drift": 0.0, "slow_clock": 0.0}
+WORDS = ("dies", "hangs", "sleeps")
 
 
 def ended(name, outcome):
@@ -19,7 +21,7 @@ class Stage:
     """Where launchers of all seats start their children, and who of them does what."""
 
     trouble: dict = field(default_factory=dict)
-    """By seat, kind of job, implementation and turn (0: warm-up): ``dies``, ``hangs`` or an outcome."""
+    """By seat, kind of job, implementation and turn (0: warm-up): ``dies``, ``hangs``, ``sleeps`` or an outcome."""
     machine: Machine = field(default_factory=lambda: Machine(seed=1, step=0.05, **QUIET))
     factors: dict = field(default_factory=dict)
     seats: list = field(default_factory=lambda: ["base", "control", "new"])
@@ -69,13 +71,15 @@ class Troubled(Child):
             if callable(found):
                 found = found()
             if found is not None:
-                how = found if found in ("dies", "hangs") else ended(name, found)
+                how = found if found in WORDS else ended(name, found)
                 self._messages = [{"event": "started", "implementation": name}, how]
-                if self._kind != "turns" and how not in ("dies", "hangs"):
+                if self._kind != "turns" and how not in WORDS:
                     self._messages.append({"event": "done"})
 
     def receive(self, timeout):
         message = super().receive(timeout)
+        if message == "sleeps":
+            time.sleep(600)
         if message == "hangs":
             raise TimeoutError
         return None if message == "dies" else message
