@@ -18,9 +18,16 @@ from dpbench.slowdown import of_one_run
 from dpbench.suite import Suite, from_options
 from dpbench.timed import AGAIN, CONTROL, SECONDS
 from tests.children_in_turns import Stage, rounds_of
-from tests.noisy_machine import WORKLOAD
+from tests.noisy_machine import WORKLOAD, unwatched
 
 ROUNDS = 6
+
+
+@pytest.fixture(autouse=True)
+def _unwatched(monkeypatch):
+    monkeypatch.setattr("dpbench.ab.watched", unwatched)
+
+
 BASE, NEW = Side(name="before", checkout=None), Side(name="after", checkout=None)
 
 
