@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from dpbench.change import EXACT, Change, Verdict
 from dpbench.ratios import Ratio
-from dpbench.records import Outcome, Record
+from dpbench.records import Cell, Outcome, Record
 from dpbench.rules import Rules
 
 FINE, TRIPPED, FAILED, UNKNOWN = 0, 1, 3, 4
@@ -38,16 +38,20 @@ def judge(changes: Sequence[Change], records: Sequence[Record], rules: Rules, wa
     ``records`` are those of the new side, ``wanted`` the verdicts that do not pass besides.
     """
     ruling = Ruling()
-    by_cell = {r.cell: r for r in records}
+    by_cell: dict[Cell, Record] = {}
+    for record in records:
+        # Of a cell in two suites, the worst counts.
+        if record.cell not in by_cell or record.outcome.is_failure:
+            by_cell[record.cell] = record
     for change in changes:
-        record = by_cell.get(change.cell)
-        if record is None:
+        found = by_cell.get(change.cell)
+        if found is None:
             if change.quantity == "outcome":
                 ruling.tripped.append((change, "the cell is missing"))
-        elif change.quantity == "outcome" and record.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
-            ruling.failed.append((change, f"{record.outcome}: {record.reason}"))
-        elif change.quantity == "outcome" and record.outcome is Outcome.WRONG:
-            ruling.tripped.append((change, f"wrong: {record.reason}"))
+        elif change.quantity == "outcome" and found.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
+            ruling.failed.append((change, f"{found.outcome}: {found.reason}"))
+        elif change.quantity == "outcome" and found.outcome is Outcome.WRONG:
+            ruling.tripped.append((change, f"wrong: {found.reason}"))
         elif change.verdict in wanted:
             ruling.tripped.append((change, "the base is out of date" if change.verdict.is_better else change.reason))
         else:

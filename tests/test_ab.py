@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,8 +17,9 @@ from dpbench.results import read
 from dpbench.runner import Progress
 from dpbench.sides import Side
 from dpbench.slowdown import of_one_run
+from dpbench.state import State
 from dpbench.suite import Suite, from_options
-from dpbench.timed import AGAIN, CONTROL, SECONDS
+from dpbench.timed import AGAIN, CONTROL, SECONDS, THROTTLED
 from tests.children_in_turns import Stage, rounds_of
 from tests.noisy_machine import WORKLOAD, unwatched
 
@@ -247,3 +250,27 @@ def test_a_workload_that_cannot_be_is_told_before_anything_is_written(tmp_path):
     with pytest.raises(DpbenchError, match="batch is 8 and logical_batch 4"):
         measured(Stage(), tmp_path, cells=cells)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_round_in_which_a_clock_was_held_down_is_repeated_and_counts_for_nothing(tmp_path, monkeypatch):
+    held = iter([True, False, True, *[False] * 100])
+
+    @contextmanager
+    def watching(device):
+        seen = SimpleNamespace(state=State())
+        yield seen
+        seen.state = State(throttled=("power brake",) if next(held) else ())
+
+    monkeypatch.setattr("dpbench.ab.watched", watching)
+    stage = Stage()
+    found, _ = measured(stage, tmp_path, names=("bk",))
+    base, new = found["bk"].base, found["bk"].new
+    assert len(rounds_of(stage.turns)) == ROUNDS + 2
+    assert {m: rounds_taken(base, m) for m in base.metrics} == {
+        SECONDS: ROUNDS,
+        CONTROL: ROUNDS,
+        SECONDS + THROTTLED: 2,
+        CONTROL + THROTTLED: 2,
+    }
+    assert {m: rounds_taken(new, m) for m in new.metrics} == {SECONDS: ROUNDS, SECONDS + THROTTLED: 2}
+    assert not any(r.state.throttled for r in new.rounds)

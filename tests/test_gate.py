@@ -97,6 +97,13 @@ def test_a_missing_cell_does_not_pass():
     assert never.exit_code == TRIPPED
 
 
+def test_of_a_cell_in_two_suites_the_one_that_broke_counts():
+    broken, sound = record(outcome=Outcome.FAILED), good()
+    changes = [c for new in (broken, sound) for c in compare(results(broken), results(new))]
+    for records in ([broken, sound], [sound, broken]):
+        assert judge(changes, records, Rules(), set()).exit_code == FAILED
+
+
 def test_a_base_of_too_few_rounds_does_not_pass():
     few = seconds_of(*times(1.0, 5, rounds=5))
     assert exit_code(few, good()) == TRIPPED
