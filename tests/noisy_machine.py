@@ -119,6 +119,7 @@ class Child:
             return
         for name, taken in self._taken.items():
             figures = {"seconds": [s for _, s in taken], "at": [at for at, _ in taken], "started": self._started}
+            self._messages.append({"event": "started", "implementation": name})
             self._messages.append({"event": "result", "implementation": name, "warm_up": 4, "settled": True, **figures})
         self._messages.append({"event": "done"})
 
