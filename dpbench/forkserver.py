@@ -126,8 +126,9 @@ class ForkServer:
             stderr=self._log,
             pass_fds=(descriptor,),
             start_new_session=True,
-            # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork.
-            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
+            # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork. Nor would
+            # CUDA's driver, which a library that asks torch whether there is a GPU when it is imported starts.
+            env={"OPENBLAS_NUM_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", **os.environ},
         )
 
     def _fork_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:

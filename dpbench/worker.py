@@ -13,6 +13,7 @@ import torch
 from dpbench import contain, schedule
 from dpbench.built import Built, clip_of
 from dpbench.errors import DpbenchError, Refused
+from dpbench.faults import of_machine, ran_out_of_memory
 from dpbench.job import Job, Message
 from dpbench.meters import Meter, meter_for
 from dpbench.outcome import of_exception
@@ -74,11 +75,13 @@ def parity(job: Job, send: Send) -> None:
     send({"event": "facts", "facts": built.facts})
     oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), native)
     for name in job.implementations:
-        with Reporting(name, send):
+        with Reporting(name, send) as reporting:
             torch.manual_seed(job.workload.seed)
             checked = oracle.check(name)
             found = {"parity": asdict(checked.parity), "coverage": asdict(checked.coverage)}
             send({"event": "result", "implementation": name, **found})
+        if reporting.broken:
+            return
         gc.collect()
 
 
@@ -100,13 +103,15 @@ def memory(job: Job, send: Send) -> None:
         total = torch.cuda.get_device_properties(built.device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, job.capacity / total), built.device)
     for name in job.implementations:
-        with Reporting(name, send):
+        with Reporting(name, send) as reporting:
             prepared = Prepared(name, built, job.workload)
             prepared.warm_up()
             figures = prepared.memory(meter_for(built.device))
             resident = float(prepared.resident)
             prepared.close()
             send({"event": "result", "implementation": name, "memory": {**figures, "resident": resident}})
+        if reporting.broken:
+            return
 
 
 def timing(job: Job, send: Send) -> None:
@@ -179,6 +184,8 @@ class Reporting:
 
     def __init__(self, name: str, send: Send) -> None:
         self._name, self._send, self.failed = name, send, False
+        self.broken = False
+        """Whether the device is of no use any more: the others are not to be blamed, and go on in another process."""
 
     def __enter__(self) -> Reporting:
         self._send({"event": "started", "implementation": self._name})
@@ -188,6 +195,7 @@ class Reporting:
         if not isinstance(error, Exception):
             return False
         self.failed = True
+        self.broken = of_machine(error) and not ran_out_of_memory(error)
         outcome, reason = of_exception(error)
         self._send({"event": "ended", "implementation": self._name, "outcome": outcome, "reason": reason})
         return True

@@ -217,3 +217,10 @@ with ForkServer(work={WORK!r}) as server:
 
 def test_fork_is_used_where_it_is_safe():
     assert (sys.platform == "linux") == CAN_FORK
+
+
+def test_asking_for_a_gpu_at_import_does_not_start_its_driver_before_the_fork(server):
+    child = server.start(job("answer"))
+    facts = messages(child)[1]["facts"]
+    child.wait()
+    assert facts["asks"] == "1"
