@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint exactness conformance generated overhead recording published calibrated tracing clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms planted clean
 
 help: ## What can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -54,6 +54,18 @@ calibrated: $(STAMP) ## Predicted against measured step times on this machine, i
 
 tracing: $(STAMP) ## How long traces of large models take, into results/reference
 	$(BIN)/python -m tests.benchmarks.tracing
+
+false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
+	$(BIN)/python -m tests.benchmarks.false_alarms
+
+planted: $(STAMP) ## The same on this machine: a base beside itself, and beside one that is a tenth slower (AA=, PLANTED=)
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.benchmarks.planted
+
+gate: $(STAMP) ## Counted costs of all implementations, exactly as in results/reference/ci-trace.jsonl
+	$(BIN)/dpbench gate
+
+accept: $(STAMP) ## Take the counted costs as they are now for the reference of the gate
+	$(BIN)/dpbench gate --accept
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

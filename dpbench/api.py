@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ def run(
     budget_s: float | None = None,
     timeout_s: float | None = None,
     memory: str | None = None,
+    measure: Sequence[str] | None = None,
     results: Path | str = "results",
     recheck: bool = False,
     on_event: Callable[[Started | Event], None] = lambda event: None,
@@ -39,7 +40,14 @@ def run(
     Raises:
         DpbenchError: for whatever can be known to be wrong before anything is measured.
     """
-    what = asked(suite, axes, {"rounds": rounds, "budget_s": budget_s, "timeout_s": timeout_s, "memory": memory})
+    settings = {
+        "rounds": rounds,
+        "budget_s": budget_s,
+        "timeout_s": timeout_s,
+        "memory": memory,
+        "measure": measure,
+    }
+    what = asked(suite, axes, settings)
     path: Path | None = None
     for event in sweep(
         what,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
@@ -29,13 +27,7 @@ class Built:
         precision.check_precision(workload.precision, self.device)
         torch.manual_seed(workload.seed)
         task = build(workload)
-        self.facts: dict[str, Any] = {
-            "parameters": task.parameters,
-            "trainable": task.trainable,
-            "tokens": task.tokens,
-            "source": task.source,
-            "kind": task.kind,
-        }
+        self.facts = task.facts
         data = task.batches(batch, workload.seed)
         data = pytree.tree_map_only(Tensor, lambda t: t.to(self.device), data)
         self.model: nn.Module

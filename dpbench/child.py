@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,10 @@ class Child(Protocol):
 
     def receive(self, timeout: float) -> Message | None:
         """The next message; None at the end of them. Raises TimeoutError if there is none in time."""
+        ...
+
+    def tell(self, word: str) -> None:
+        """Say something to it; harmless if it has ended."""
         ...
 
     def kill(self) -> None:
@@ -40,10 +45,10 @@ class Launcher(Protocol):
 
 
 class Process:
-    """A child that writes JSON lines into a pipe, so that its death is the end of the file."""
+    """A child that writes JSON lines into a socket, so that its death is the end of them."""
 
-    def __init__(self, pid: int, reading: int, ending: Callable[[], Ending]) -> None:
-        self.pid, self._reading, self._ending = pid, reading, ending
+    def __init__(self, pid: int, line: socket.socket, ending: Callable[[], Ending]) -> None:
+        self.pid, self._line, self._ending = pid, line, ending
         self._buffer = b""
         self._ended: Ending | None = None
 
@@ -51,14 +56,24 @@ class Process:
         """The next message; a line that death cut off is none."""
         deadline = time.monotonic() + timeout
         while b"\n" not in self._buffer:
-            if not select.select([self._reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select([self._line], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise TimeoutError
-            if not (more := os.read(self._reading, 65536)):
+            try:
+                more = self._line.recv(65536)
+            except ConnectionError:
+                # It died before it had read what it was told.
+                return None
+            if not more:
                 return None
             self._buffer += more
         line, _, self._buffer = self._buffer.partition(b"\n")
         message: Message = json.loads(line)
         return message
+
+    def tell(self, word: str) -> None:
+        """Write a line."""
+        with suppress(OSError):
+            self._line.sendall(word.encode() + b"\n")
 
     def kill(self) -> None:
         """Kill its process group; it leads one of its own, or is just about to."""
@@ -71,5 +86,5 @@ class Process:
         """How it ended."""
         if self._ended is None:
             self._ended = self._ending()
-            os.close(self._reading)
+            self._line.close()
         return self._ended

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from dpbench import procfs
+
 SHARE = 0.9
 """Of the memory that is available: what one child may take."""
 
@@ -64,12 +66,17 @@ def keep_freed_memory() -> None:
 
 
 def available_memory() -> int:
-    """Bytes that a child may take: a share of what this machine, or this container, has left."""
-    free = psutil.virtual_memory().available
+    """Bytes that a child may take: a share of what is left."""
+    return int(SHARE * free_memory())
+
+
+def free_memory() -> int:
+    """Bytes that this machine, or this container, has left."""
+    free: int = psutil.virtual_memory().available
     with suppress(OSError, ValueError):
         limit = int((_CGROUP / "memory.max").read_text())
         free = min(free, limit - int((_CGROUP / "memory.current").read_text()) + _file_cache())
-    return int(SHARE * max(free, 0))
+    return max(free, 0)
 
 
 def _file_cache() -> int:
@@ -90,5 +97,5 @@ def out_of_memory_kills() -> int | None:
 
 
 def cores() -> int:
-    """CPUs that this process may use, where the system says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many CPUs this process may use."""
+    return len(procfs.allowed())

@@ -1,4 +1,9 @@
-"""Where a figure was taken: hardware, software, flags. Enough to say which figures may be compared."""
+"""Where a figure was taken. Enough to say which figures may be compared, and what else differs between two.
+
+``machine`` is the hardware, hashed into an id: only figures of one id are compared. ``versions`` and ``flags`` are the
+software and how it and the system are set: listed and compared, never a reason to refuse
+(:mod:`dpbench.comparability`). What the machine was doing meanwhile is the state of each round (:mod:`dpbench.state`).
+"""
 
 from __future__ import annotations
 
@@ -12,32 +17,33 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from dpbench.contain import ALLOCATOR
+from dpbench import nvml, procfs
+from dpbench.contain import ALLOCATOR, cores
 from dpbench.entrypoints import points
 from dpbench.records import digest
 
 LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus", "fastDP")
 """Whose versions are recorded, with those of the distributions that implementations come from."""
 
-_FLAGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "PYTORCH_CUDA_ALLOC_CONF", "LD_PRELOAD")
+_VARIABLES = (
+    *("OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY"),
+    *("KMP_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
+    *("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING"),
+    *("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+    *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "LD_PRELOAD", "MALLOC_CONF", "GLIBC_TUNABLES"),
+)
+"""Of the process, that change how fast the same code runs."""
 
 
 def environment() -> dict[str, Any]:
     """All of it, as plain values for a results file; what is not there is null."""
-    import torch
-
     hardware = _hardware()
     return {
         "machine": {"id": digest(hardware), **hardware},
         "versions": _versions(),
-        "flags": {
-            "threads": torch.get_num_threads(),
-            "allocator": ALLOCATOR,
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "deterministic": torch.are_deterministic_algorithms_enabled(),
-            **{name: os.environ.get(name) for name in _FLAGS},
-        },
-        "dpbench": {"version": _version("dpsgd-bench"), "revision": _revision(Path(__file__).parent.parent)},
+        "flags": {**_flags(), **_settings(), **{name: os.environ.get(name) for name in _VARIABLES}},
+        "dpbench": {"version": _version("dpsgd-bench"), "revision": revision(Path(__file__).parent.parent)},
     }
 
 
@@ -78,32 +84,49 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
+def _flags() -> dict[str, Any]:
+    """Of torch, as a child finds them; each workload's precision sets TF32 by itself."""
+    import torch
+
+    cudnn = torch.backends.cudnn
+    return {
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+        "allocator": ALLOCATOR,
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "tf32": torch.backends.cuda.matmul.allow_tf32,
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "cudnn_benchmark": cudnn.benchmark,
+        "cudnn_deterministic": cudnn.deterministic,
+    }
+
+
+def _settings() -> dict[str, Any]:
+    """Of the system, that are changed without changing the hardware."""
+    with nvml.opened() as library:
+        cards = [] if library is None else nvml.handles(library)
+        limits = [nvml.ask(library, "nvmlDeviceGetPowerManagementLimit", card) for card in cards]
+    return {
+        "cpus": cores(),
+        "governor": procfs.governor(),
+        "turbo": procfs.turbo(),
+        "transparent_hugepages": procfs.huge_pages(),
+        "gpu_power_limit_watts": [None if limit is None else limit / 1e3 for limit in limits] or None,
+    }
+
+
 def _gpus() -> tuple[list[dict[str, Any]], str | None]:
     """NVIDIA's GPUs and their driver, asked without starting CUDA in this process."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:
-        return [], None
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        gpus = [
-            {
-                "name": _text(pynvml.nvmlDeviceGetName(handle)),
-                "memory_gib": round(pynvml.nvmlDeviceGetMemoryInfo(handle).total / 2**30),
-            }
-            for handle in handles
-        ]
-        return gpus, _text(pynvml.nvmlSystemGetDriverVersion())
-    except pynvml.NVMLError:
-        return [], None
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+    with nvml.opened() as library:
+        if library is None:
+            return [], None
+        gpus = []
+        for handle in nvml.handles(library):
+            memory = nvml.ask(library, "nvmlDeviceGetMemoryInfo", handle)
+            name = nvml.words(nvml.ask(library, "nvmlDeviceGetName", handle))
+            gpus.append({"name": name, "memory_gib": None if memory is None else round(memory.total / 2**30)})
+        return gpus, nvml.words(nvml.ask(library, "nvmlSystemGetDriverVersion")) or None
 
 
 def _versions() -> dict[str, str | None]:
@@ -117,9 +140,16 @@ def _versions() -> dict[str, str | None]:
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
         "cudnn": None if cudnn is None else str(cudnn),
+        "cublas": _cublas(torch.version.cuda),
         "driver": _gpus()[1],
         "system": platform.platform(),
     }
+
+
+def _cublas(cuda: str | None) -> str | None:
+    """Of the wheel beside torch's; a torch that was built with its own has none."""
+    names = ("nvidia-cublas", f"nvidia-cublas-cu{(cuda or '').partition('.')[0]}")
+    return next((found for name in names if (found := _version(name)) is not None), None)
 
 
 def _distributions() -> Iterable[str]:
@@ -136,7 +166,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _revision(checkout: Path) -> str | None:
+def revision(checkout: Path) -> str | None:
     """The commit of a checkout, with ``+changes`` where files differ from it; None outside of one."""
     if not (checkout / ".git").exists():
         return None

@@ -17,19 +17,20 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 from dpbench import contain
 from dpbench.child import Process
 from dpbench.errors import DpbenchError
-from dpbench.job import Job, Message, from_json
+from dpbench.job import Job, Message, Talk, from_json
 from dpbench.outcome import Ending
 
 WORK = "dpbench.worker:work"
 CAN_FORK = sys.platform == "linux"
-Work = Callable[[Job, Callable[[Message], None]], None]
+Work = Callable[[Job, Talk], None]
 """``work(job, send)``: does the job and tells of it."""
 _TAIL = 400
 """Characters of what a child wrote to stderr that are kept as a reason."""
@@ -38,10 +39,22 @@ _HERE_LAST = "import sys; sys.path.append('')"
 
 
 class ForkServer:
-    """Starts children; use it in ``with``. What they do is the function ``work``, ``module:name``."""
+    """Starts children; use it in ``with``. What they do is the function ``work``, ``module:name``.
 
-    def __init__(self, *, work: str = WORK, fork: bool = CAN_FORK) -> None:
+    ``directory`` and ``environment`` are those that they run in, the latter added to ours: another ``PYTHONPATH``
+    has them run other source.
+    """
+
+    def __init__(
+        self,
+        *,
+        work: str = WORK,
+        fork: bool = CAN_FORK,
+        directory: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._work, self._fork = work, fork
+        self._directory, self._environment = directory, environment or {}
         self._imports: list[str] = []
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._server: subprocess.Popen[bytes] | None = None
@@ -67,23 +80,23 @@ class ForkServer:
         """A child at work on ``job``; the one before has to have ended."""
         kills, offset = contain.out_of_memory_kills(), self._log.seek(0, os.SEEK_END)
         limit = job.memory_limit or contain.available_memory()
-        reading, writing = os.pipe()
+        ours, theirs = socket.socketpair()
         try:
             order = {"job": job.to_json(), "limit": limit, "imports": self._imports}
             starting = self._fork_one if self._fork else self._spawn_one
-            pid, status = starting(json.dumps(order).encode(), writing)
+            pid, status = starting(json.dumps(order).encode(), theirs.fileno())
         except BaseException:
-            os.close(reading)
+            ours.close()
             raise
         finally:
-            os.close(writing)
+            theirs.close()
 
         def ending() -> Ending:
             code = status()
             now = contain.out_of_memory_kills()
             return Ending(code, self._said(offset), None if kills is None or now is None else now - kills)
 
-        self._child = Process(pid, reading, ending)
+        self._child = Process(pid, ours, ending)
         return self._child
 
     def remember(self, imports: list[str]) -> None:
@@ -126,17 +139,18 @@ class ForkServer:
             stderr=self._log,
             pass_fds=(descriptor,),
             start_new_session=True,
+            cwd=self._directory,
             # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork. Nor would
             # CUDA's driver, which a library that asks torch whether there is a GPU when it is imported starts.
-            env={"OPENBLAS_NUM_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", **os.environ},
+            env={"OPENBLAS_NUM_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", **os.environ, **self._environment},
         )
 
-    def _fork_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
+    def _fork_one(self, order: bytes, line: int) -> tuple[int, Callable[[], int]]:
         if self._server is None or self._server.poll() is not None:
             self._launch()
         control = self._control
         assert control is not None
-        socket.send_fds(control, [order], [writing])
+        socket.send_fds(control, [order], [line])
         self._imports = []
         if not (answer := control.recv(64)):
             raise DpbenchError(f"the process that starts workers could not: {self._said(0)}")
@@ -147,9 +161,9 @@ class ForkServer:
 
         return int(answer), status
 
-    def _spawn_one(self, order: bytes, writing: int) -> tuple[int, Callable[[], int]]:
+    def _spawn_one(self, order: bytes, line: int) -> tuple[int, Callable[[], int]]:
         reading, ordering = os.pipe()
-        child = self._python("work", writing, reading)
+        child = self._python("work", line, reading)
         os.close(reading)
         with os.fdopen(ordering, "wb") as pipe:
             pipe.write(order)
@@ -205,7 +219,7 @@ def _work(work: Work, job: Job, limit: int, descriptor: int) -> None:
         contain.limit_memory(limit)
     status = 1
     try:
-        work(job, lambda message: _write(descriptor, message))
+        work(job, _Line(descriptor))
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -216,7 +230,15 @@ def _work(work: Work, job: Job, limit: int, descriptor: int) -> None:
         os._exit(status)
 
 
-def _write(descriptor: int, message: object) -> None:
-    rest = memoryview(json.dumps(message).encode() + b"\n")
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+class _Line:
+    """The child's end: it tells in lines of JSON, and hears words."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._words = self._socket.makefile("r")
+
+    def __call__(self, message: Message) -> None:
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def hear(self) -> str:
+        return self._words.readline().strip()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 from dpbench.decoding import decode
 from dpbench.records import Workload
@@ -14,10 +14,10 @@ from dpbench.records import Workload
 class Job:
     """One child's work: implementations on one workload.
 
-    ``kind``: ``check`` (can all this be built here?), ``fit`` (which batch is the largest?), ``parity`` (is
-    the gradient right?),
-    ``memory`` (how much does a step need?), ``round`` (how long does a step take?) or ``verify`` (what
-    comes out of one conformance check?).
+    ``kind``: ``check`` (can all this be built here?), ``sources`` (which source is it?), ``fit`` (which batch is
+    the largest?), ``parity`` (is the gradient right?), ``trace`` (what does a step cost, counted?), ``memory``
+    (how much does it need?), ``round`` (how long does it take?), ``turns`` (the same, in turns with other
+    processes, as it is told to) or ``verify`` (what comes out of one conformance check?).
     """
 
     kind: str
@@ -38,8 +38,15 @@ class Job:
     """The name of the conformance check."""
 
     def to_json(self) -> str:
-        """One line."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        """One line. What is as it would be unsaid is not said, so that a worker of another version takes it."""
+        said = {**_said(self), "workload": _said(self.workload)}
+        if self.also:
+            said["also"] = [_said(workload) for workload in self.also]
+        return json.dumps(said, separators=(",", ":"))
+
+
+def _said(value: Any) -> dict[str, Any]:
+    return {f.name: said for f in fields(value) if (said := getattr(value, f.name)) != f.default}
 
 
 def from_json(text: str) -> Job:
@@ -54,5 +61,22 @@ Message = dict[str, Any]
 ``{"event": "started", "implementation": ...}`` names who is at work, before anything can go wrong;
 ``{"event": "result", "implementation": ..., ...}`` is a figure; ``{"event": "ended",
 "implementation": ..., "outcome": ..., "reason": ...}`` is the end of one; ``{"event": "facts", ...}``
-says what the model is; ``{"event": "done"}`` comes last.
+says what the model is; ``{"event": "ready"}`` and ``{"event": "turn"}``, that it waits for a word;
+``{"event": "done"}`` comes last.
 """
+
+
+class Send(Protocol):
+    """How a worker talks to the one who started it."""
+
+    def __call__(self, message: Message) -> None:
+        """Tell of something."""
+        ...
+
+
+class Talk(Send, Protocol):
+    """The same, and it is answered."""
+
+    def hear(self) -> str:
+        """The next word of whoever started it; empty when there will be none."""
+        ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, Literal
@@ -17,8 +18,9 @@ from typing import Any, Final, Literal
 from dpbench.coverage import Coverage
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
+from dpbench.state import State
 
-SCHEMA = 2
+SCHEMA = 3
 
 MAX: Final = "max"
 """The batch that is the largest that fits, for each implementation its own."""
@@ -123,6 +125,36 @@ class Metric:
     unit: str
     samples: tuple[tuple[float, ...], ...]
     """One inner tuple per round, a fresh process each."""
+    at: tuple[tuple[float, ...], ...] = ()
+    """When each sample began, in seconds since its round did; empty for what is no timing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One fresh process that timed, and what the machine was doing meanwhile."""
+
+    started: float
+    """Seconds since the epoch."""
+    warm_up: int
+    """Steps before the first that was timed."""
+    settled: bool
+    """Whether those had become steady before their time was up."""
+    state: State = field(default_factory=State)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """What one step costs, counted in a trace of the real code: the same wherever it is taken."""
+
+    flops: int
+    bytes: int
+    """Read and written by all operators, where nothing stays in a cache from one to the next."""
+    peak: int
+    """Most bytes alive at once, above parameters, buffers and batch."""
+    modules: dict[str, int] = field(default_factory=dict)
+    """FLOPs by module of the paper, and of ``attention``, products between activations."""
+    on: str = "trace"
+    """``trace``: tensors of shapes without memory; ``real``: small batches of real ones, extrapolated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +179,9 @@ class Record:
     outcome: Outcome
     reason: str = ""
     metrics: dict[str, Metric] = field(default_factory=dict)
+    rounds: tuple[Round, ...] = ()
+    """Those of the timings among the metrics, in their order."""
+    traced: Traced | None = None
     parity: Parity | None = None
     coverage: Coverage | None = None
     """Which parameters were trained, and how their norms were found; None where that is not known."""
@@ -180,16 +215,20 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def to_json(record: Record) -> str:
+def to_json(record: Record, environment: Mapping[str, Any] | None = None) -> str:
     """One line of JSON that :func:`from_json` turns back into an equal record.
 
+    ``environment``: that of the file it goes into, which is not said again.
     JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
     """
-    return json.dumps(plain(asdict(record)), separators=(",", ":"), allow_nan=False)
+    value = asdict(record)
+    if environment is not None and record.environment == environment:
+        del value["environment"]
+    return json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
 
 
-def from_json(text: str) -> Record:
-    """Read what :func:`to_json` wrote, strictly.
+def from_json(text: str | bytes, environment: Mapping[str, Any] | None = None) -> Record:
+    """Read what :func:`to_json` wrote, strictly; ``environment``: that of the file.
 
     Raises:
         DpbenchError: not JSON, a newer schema, a field that is unknown, missing or of another type.
@@ -200,14 +239,18 @@ def from_json(text: str) -> Record:
         raise DpbenchError(f"not a record of dpbench: {error}, expected one line of JSON") from None
     if isinstance(value, dict):
         check_schema(value.get("schema"))
-        if value["schema"] == 1:
-            value = _from_schema_1(value)
+        value = {"environment": environment or {}, **_of_today(value)}
     record: Record = decode(Record, value, "record")
     return record
 
 
-def _from_schema_1(value: dict[str, Any]) -> dict[str, Any]:
-    """Its coverage was a share; of how many elements, the facts of the model say if they were known."""
+def _of_today(value: dict[str, Any]) -> dict[str, Any]:
+    """A record of an older schema as one of this; 2 lacked rounds, their times and traces.
+
+    The coverage of schema 1 was a share; of how many elements, the facts of the model say if they were known.
+    """
+    if value["schema"] > 1:
+        return {**value, "schema": SCHEMA}
     share = decode(float | None, value.get("coverage"), "record.coverage")
     facts = value.get("facts")
     asked = facts.get("trainable") if isinstance(facts, dict) else None

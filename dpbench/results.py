@@ -25,6 +25,8 @@ class Header:
     """Every cell of the run, in order, so that a file says what is missing from it."""
     started: str
     """ISO 8601, UTC."""
+    run: str = ""
+    """The same in files that are sides of one run, whose timings were taken in turns; empty for a run of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def read(path: Path | str) -> Results:
     records: dict[Cell, Record] = {}
     for number, line in enumerate(lines[1:], start=2):
         try:
-            record = from_json(line.decode())
+            record = from_json(line.decode(), header.environment)
         except (DpbenchError, UnicodeDecodeError) as error:
             raise DpbenchError(
                 f"{path}, line {number}: {error}. Everything before that line can be kept by: "

@@ -14,8 +14,8 @@ from dpbench import stats
 from dpbench.coverage import NormMethod
 from dpbench.records import MAX, Metric, Outcome, Record, Workload
 from dpbench.results import Results
+from dpbench.timed import SECONDS
 
-SECONDS = "step_seconds"
 MEMORY = ("peak_live", "peak_allocated")
 """The metric that is called memory: the first that a record has."""
 
@@ -187,13 +187,13 @@ def _row(record: Record, baseline: Record | None, file: str) -> Row:
 
 
 def _figures(record: Record, baseline: Record | None) -> dict[str, Any]:
-    memory = _memory(record)
+    memory = memory_of(record)
     figures: dict[str, Any] = {
         "memory": memory,
         "process_peak": _value(record.metrics.get("peak_process")),
         "resident": _value(record.metrics.get("resident")),
     }
-    if baseline is not None and memory is not None and (reference := _memory(baseline)):
+    if baseline is not None and memory is not None and (reference := memory_of(baseline)):
         figures["memory_relative"] = memory / reference
     metric = record.metrics.get(SECONDS)
     seconds = stats.typical(metric.samples) if metric else None
@@ -229,7 +229,8 @@ def _per_example(record: Record) -> list[list[float]]:
     return [[s / record.examples for s in r] for r in metric.samples] if metric and record.examples else []
 
 
-def _memory(record: Record) -> float | None:
+def memory_of(record: Record) -> float | None:
+    """Its peak in bytes; None where it was not measured."""
     return next((_value(record.metrics[name]) for name in MEMORY if name in record.metrics), None)
 
 

@@ -1,4 +1,4 @@
-"""The order of a run: for each workload the gradients are checked, then memory is taken, then rounds timed.
+"""The order of a run: for each workload the gradients are checked, then costs counted, memory taken, rounds timed.
 
 Where the batch is ``max``, each implementation's is found before that, and each round is a child of its own for
 each of them: a step that fills the memory leaves no room for another's weights.
@@ -19,10 +19,13 @@ from dpbench.coverage import Coverage
 from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
-from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Workload
+from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Traced, Workload
 from dpbench.reporting.numbers import size
+from dpbench.state import watched
 from dpbench.suite import group
+from dpbench.suitefile import MEASURED
 from dpbench.supervise import Ended, Finding, Patience, supervise
+from dpbench.timed import REPEATS, Timed
 
 Verdict = tuple[Outcome, str]
 
@@ -52,6 +55,8 @@ class Runner:
 
     launcher: Launcher
     rounds: int = 3
+    measure: Sequence[str] = MEASURED
+    """What is taken of each, beside the check of its gradient."""
     budget_s: float = 1.0
     timeout_s: float = 600.0
     capacity: int | None = None
@@ -80,11 +85,14 @@ class _Group:
         self._ran = dict.fromkeys(names, workload)
         """The workload as each runs it: at its own batch."""
         self._start, self._share = start, share
-        self._units, self._done = len(names) * (2 + runner.rounds), 0
+        self._phases = 1 + len({"traced", "memory"} & {*runner.measure}) + runner.rounds * self._times
+        self._units, self._done = len(names) * self._phases, 0
         self._patience = Patience(runner.timeout_s)
         self._parity: dict[str, Checked] = {}
+        self._traced: dict[str, Traced] = {}
         self._memory: dict[str, dict[str, float]] = {}
-        self._rounds: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
+        self._timed: dict[str, Timed] = {name: Timed() for name in names}
+        self._repeats = REPEATS
         self._facts: dict[str, Any] = {}
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -93,10 +101,13 @@ class _Group:
         if self._workload.batch == MAX:
             yield from self._fit()
         yield from self._check()
-        for name in list(self._alive):
-            yield from self._weigh(name)
-            self._done += 1
-        for r in range(self._runner.rounds):
+        if "traced" in self._runner.measure:
+            yield from self._trace()
+        if "memory" in self._runner.measure:
+            for name in list(self._alive):
+                yield from self._weigh(name)
+                self._done += 1
+        for r in range(self._runner.rounds * self._times):
             yield from self._round(r)
         for name in list(self._alive):
             yield self._finish(name, Outcome.OK, "")
@@ -117,6 +128,23 @@ class _Group:
                     ended[name] = Outcome.OUT_OF_MEMORY, reason
             yield from self._settle(ended)
             left = [n for n in left if n not in results and n not in ended]
+
+    @property
+    def _times(self) -> bool:
+        return "seconds" in self._runner.measure
+
+    def _trace(self) -> Iterator[Event]:
+        """Count the costs of all in one child; begun anew without whoever ends it."""
+        left = list(self._alive)
+        while left:
+            together = left[:1] if self._workload.batch == MAX else left
+            job = Job(kind="trace", workload=self._ran[left[0]], implementations=tuple(together))
+            results, ended = yield from self._child(job, "trace")
+            for name, values in results.items():
+                self._traced[name] = decode(Traced, values["traced"], "traced")
+            yield from self._settle(ended)
+            left = [n for n in left if n not in results and n not in ended]
+        self._done += self._units // self._phases
 
     def _weigh(self, name: str) -> Iterator[Event]:
         """Take the memory of one; a batch that was found by tracing is made smaller until the step really fits.
@@ -164,7 +192,7 @@ class _Group:
                 left = [n for n, (outcome, _) in ended.items() if outcome is Outcome.OUT_OF_MEMORY]
                 ended = {n: v for n, v in ended.items() if n not in left}
             yield from self._settle(ended)
-        self._done = self._units // (2 + self._runner.rounds)
+        self._done = self._units // self._phases
 
     def _judge(self, name: str) -> Iterator[Event]:
         parity, _ = self._parity[name]
@@ -180,10 +208,10 @@ class _Group:
         apart = self._workload.batch == MAX
         for names in [[n] for n in self._alive] if apart else [list(self._alive)]:
             yield from self._time(number, names)
-        self._done += self._units // (2 + self._runner.rounds)
+        self._done += self._units // self._phases
 
     def _time(self, number: int, names: list[str]) -> Iterator[Event]:
-        """One child of a round; begun anew without whoever does not get through it."""
+        """One child of a round; begun anew without whoever does not get through it, or where a clock was held down."""
         while names := [n for n in names if n in self._alive]:
             job = Job(
                 kind="round",
@@ -192,12 +220,16 @@ class _Group:
                 seed=number,
                 budget_s=self._runner.budget_s,
             )
-            results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
+            with watched(self._workload.device) as seen:
+                results, ended = yield from self._child(job, f"round {number + 1} of {self._runner.rounds}")
             yield from self._settle(ended)
             if not ended:
+                again = bool(seen.state.throttled) and self._repeats > 0
                 for name, values in results.items():
-                    self._rounds[name].append(tuple(values["seconds"]))
-                break
+                    self._timed[name].add(values, seen.state, repeated=again)
+                if not again:
+                    break
+                self._repeats -= 1
 
     def _child(
         self, job: Job, phase: str
@@ -215,7 +247,7 @@ class _Group:
                 case Ended(name, outcome, reason):
                     who = job.implementations if name is None else (name,)
                     ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
-                case _:
+                case dict():
                     self._facts = seen
         return found, ended
 
@@ -227,8 +259,8 @@ class _Group:
     def _finish(self, name: str, outcome: Outcome, reason: str) -> Record:
         self._alive.remove(name)
         metrics = {key: Metric("bytes", ((value,),)) for key, value in self._memory.get(name, {}).items()}
-        if outcome is Outcome.OK:
-            metrics["step_seconds"] = Metric("s", tuple(self._rounds[name]))
+        timed = self._timed[name] if outcome is Outcome.OK and self._times else Timed()
+        metrics |= timed.metrics()
         parity, coverage = self._parity.get(name, (None, None))
         if outcome is Outcome.REFUSED:
             asked = coverage.asked if coverage else self._facts.get("trainable")
@@ -239,6 +271,8 @@ class _Group:
             outcome=outcome,
             reason=reason,
             metrics=metrics,
+            rounds=tuple(timed.rounds),
+            traced=self._traced.get(name),
             parity=parity,
             coverage=coverage,
             largest=ran if self._workload.batch == MAX and isinstance(ran, int) and ran else None,

@@ -12,15 +12,16 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from dpbench.errors import DpbenchError
-from dpbench.records import SCHEMA, Cell, Record, to_json
+from dpbench.records import SCHEMA, Cell, Metric, Record, to_json
 from dpbench.results import DIRECTORY, Header, Results, latest, read
+from dpbench.stats import round_medians
 
 __all__ = ["DIRECTORY", "Header", "Results", "Writer", "create", "latest", "open_for_resume", "read"]
 
@@ -38,7 +39,7 @@ class Writer:
         """Write one record through to the disk; an incomplete line is taken back if that fails."""
         before = os.fstat(self.descriptor).st_size
         try:
-            _write_line(self.descriptor, to_json(record))
+            _write_line(self.descriptor, to_json(record, self.header.environment))
         except OSError as error:
             os.ftruncate(self.descriptor, before)
             raise DpbenchError(
@@ -68,8 +69,12 @@ def create(
     command: str,
     directory: Path | str = DIRECTORY,
     started: datetime | None = None,
+    run: str = "",
 ) -> Writer:
-    """A new file ``directory/<suite>-<UTC time>[-n].jsonl``, locked, with its header written."""
+    """A new file ``directory/<suite>-<UTC time>[-n].jsonl``, locked, with its header written.
+
+    ``run`` is the same for files that are sides of one run.
+    """
     started = started or datetime.now(UTC)
     stem = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', suite).strip('-.') or 'run'}-{started:%Y%m%dT%H%M%SZ}"
     header = Header(
@@ -78,8 +83,9 @@ def create(
         environment=dict(environment),
         cells=tuple(cells),
         started=started.isoformat(timespec="seconds"),
+        run=run,
     )
-    line = json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
+    line = _header_line(header)
     path, descriptor = _open_new(Path(directory), stem)
     try:
         _lock(descriptor, path)
@@ -125,6 +131,39 @@ def open_for_resume(
         os.close(descriptor)
         raise
     return Writer(path, results.header, descriptor, {r.cell: r for r in results.records})
+
+
+def accept(results: Results, path: Path | str) -> Path:
+    """Write ``results`` to ``path`` as a base to compare with, small enough to be committed: a figure for each round.
+
+    The file is replaced in one step, so that one always is whole.
+    """
+    path = Path(path)
+    header = replace(results.header, cells=tuple(r.cell for r in results.records), run="")
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(_header_line(header) + "\n")
+            file.writelines(to_json(_in_short(r), header.environment) + "\n" for r in results.records)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise DpbenchError(f"could not write {path}: {error.strerror}; it is as it was") from error
+    return path
+
+
+def _in_short(record: Record) -> Record:
+    """Round medians for samples, and nothing of the machine's state, nor what the header says, too."""
+    metrics = {
+        name: Metric(m.unit, tuple((float(v),) for v in round_medians(m.samples))) for name, m in record.metrics.items()
+    }
+    return replace(record, metrics=metrics, rounds=(), command="", started="")
+
+
+def _header_line(header: Header) -> str:
+    return json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
 
 
 def _open_new(directory: Path, stem: str) -> tuple[Path, int]:

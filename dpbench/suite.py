@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from dpbench.entrypoints import asked_for
 from dpbench.errors import DpbenchError, unknown
 from dpbench.records import Cell, Workload
-from dpbench.suitefile import Spell, SuiteFile, dotted, mistaken, validate
+from dpbench.suitefile import MEASURED, Spell, SuiteFile, dotted, mistaken, validate
 from dpbench.suitepath import available, find
 
 __all__ = ["BASELINE", "Suite", "applies", "available", "find", "from_options", "group", "load"]
@@ -41,6 +41,8 @@ class Suite:
     """Seconds after which one cell is given up."""
     memory: str | None = None
     """What a step may take where the batch is ``max``; None: the card's."""
+    measure: tuple[str, ...] = MEASURED
+    """What is taken of each cell, beside the check of its gradient."""
     blocks: tuple[Block, ...] = ()
     extra: tuple[Block, ...] = ()
     """Added after the exclusions."""
@@ -115,6 +117,7 @@ def from_options(
     budget_s: float = 1.0,
     timeout_s: float = 600.0,
     memory: str | None = None,
+    measure: Sequence[str] = MEASURED,
 ) -> Suite:
     """A suite from command-line options: ``axes`` maps ``model``, ``implementation`` and the fields
     of a workload to one value or a list each; None stands for an option that was not given."""
@@ -124,6 +127,7 @@ def from_options(
         "budget_s": budget_s,
         "timeout_s": timeout_s,
         "memory": memory,
+        "measure": list(measure),
         "axes": {k: v for k, v in axes.items() if v is not None},
     }
     return _suite(title, validate(data, "options", spell_option), "options", spell_option)
@@ -189,6 +193,7 @@ def _suite(name: str, file: SuiteFile, where: str, spell: Spell) -> Suite:
         budget_s=file.budget_s,
         timeout_s=file.timeout_s,
         memory=file.memory,
+        measure=tuple(dict.fromkeys(file.measure)),
         blocks=tuple(blocks),
         extra=tuple(_by_model(file.include)),
         exclude=tuple(exclude),

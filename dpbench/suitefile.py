@@ -40,6 +40,11 @@ CHOICES = {
 }
 """The axes of which every value is known here; the others are checked where they are used."""
 
+Measure = Literal["traced", "memory", "seconds"]
+"""What can be taken of a cell, beside the check of its gradient, which always is."""
+MEASURED: tuple[Measure, ...] = ("memory", "seconds")
+"""What is taken where nothing is said."""
+
 WORDS = {"batch": MAX}
 """What an axis of numbers takes besides numbers."""
 
@@ -105,6 +110,8 @@ class SuiteFile(BaseModel):
     """Seconds of timing per implementation and round."""
     timeout_s: Annotated[float, Strict(), Gt(0)] = 600.0
     """Seconds after which one cell is given up."""
+    measure: Annotated[list[Measure], MinLen(1)] = list(MEASURED)
+    """What is taken of each cell, beside the check of its gradient."""
     memory: Annotated[str, Strict(), AfterValidator(_size)] | None = None
     """What a step may take where the batch is ``max``, such as ``40GB``; on CUDA the card's if it is not given."""
     axes: Axes = Field(default_factory=Axes)  # type: ignore[valid-type]

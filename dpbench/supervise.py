@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Generator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,13 @@ class Ended:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It waits for a word; nobody's time runs until it is listened to again."""
+
+    tell: Callable[[str], None]
+
+
 class Patience:
     """How long each implementation may take in all, over every child that works on it."""
 
@@ -38,6 +45,10 @@ class Patience:
         self._spent: dict[str | None, float] = {}
         self._who: str | None = None
         self._since = clock()
+
+    def now(self) -> float:
+        """The time on its clock."""
+        return self._clock()
 
     def turn_to(self, who: str | None) -> None:
         """From now on the time is that of ``who``; None stands for what comes before the first."""
@@ -54,7 +65,7 @@ class Patience:
 
 def supervise(
     launcher: Launcher, job: Job, patience: Patience, mistakes: MutableMapping[str, str] | None = None
-) -> Iterator[str | dict[str, Any] | Finding | Ended]:
+) -> Generator[str | dict[str, Any] | Finding | Ended | Waiting]:
     """Run ``job``: gives the name of whoever starts, the model's facts, findings and ends, as they come."""
     patience.turn_to(None)
     child = launcher.start(job)
@@ -77,6 +88,10 @@ def supervise(
             elif event == "done":
                 _remember(launcher, message)
                 return
+            elif event in ("ready", "turn"):
+                patience.turn_to(None)
+                yield Waiting(child.tell)
+                patience.turn_to(who)
             elif event == "mistake":
                 if mistakes is not None:
                     mistakes[message["reason"]] = message["workload"]

@@ -15,7 +15,7 @@ from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
 from dpbench.paritycache import ParityCache
-from dpbench.records import MAX, Cell, Record, Workload
+from dpbench.records import MAX, Cell, Record, Workload, plain
 from dpbench.runner import Event, Runner
 from dpbench.selection import select
 from dpbench.sizes import bytes_of
@@ -38,12 +38,16 @@ class Started:
 def asked(suite: str | Path | None, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> Suite:
     """A suite, its axes and settings replaced by those that are given, or one made of the axes alone.
 
-    ``settings``: rounds, budget_s, timeout_s and memory; None stands for what was not given.
+    ``settings``: rounds, budget_s, timeout_s, memory and measure; None stands for what was not given.
     """
     given: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+    if "measure" in given:
+        given["measure"] = list(given["measure"])
     if suite is None:
         return from_options(axes, title="run", **given)
     validate({"axes": {"model": "any", "batch": 1}, **given}, "options", spell_option)
+    if "measure" in given:
+        given["measure"] = tuple(given["measure"])
     return replace(load(suite).override(axes), **given)
 
 
@@ -91,8 +95,7 @@ def sweep(
         for workload in dict.fromkeys(c.workload for c in cells):
             _refuse_impossible(workload, suite.memory)
         check(server, cells, suite.timeout_s)
-        settings = {name: getattr(suite, name) for name in ("rounds", "budget_s", "timeout_s", "memory")}
-        where = {**environment(), "settings": settings}
+        where = {**environment(), "settings": settings_of(suite)}
         if resume is None:
             writer = store.create(suite.name, cells, where, command, directory)
         else:
@@ -103,6 +106,7 @@ def sweep(
             runner = Runner(
                 launcher=server,
                 rounds=suite.rounds,
+                measure=suite.measure,
                 budget_s=suite.budget_s,
                 timeout_s=suite.timeout_s,
                 capacity=None if suite.memory is None else bytes_of(suite.memory),
@@ -116,6 +120,11 @@ def sweep(
                     if isinstance(event, Record):
                         writer.append(event)
                     yield event
+
+
+def settings_of(suite: Suite) -> dict[str, Any]:
+    """How long a suite measures, and what, as an environment has it."""
+    return {name: plain(getattr(suite, name)) for name in ("rounds", "budget_s", "timeout_s", "memory", "measure")}
 
 
 def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
@@ -154,5 +163,7 @@ def resumed(path: Path | str) -> tuple[Suite, list[Cell]]:
     """The suite settings and the cells that a results file was begun with."""
     header = store.read(path).header
     settings = header.environment.get("settings", {})
+    if "measure" in settings:
+        settings = {**settings, "measure": tuple(settings["measure"])}
     suite = Suite(name=header.suite, title=header.suite, **{k: settings[k] for k in settings})
     return suite, list(header.cells)

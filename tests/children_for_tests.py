@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dpbench.job import Job
 
-Send = Callable[[dict[str, Any]], None]
+Send = Any
 
 
 def work(job: Job, send: Send) -> None:
@@ -71,8 +70,7 @@ def greedy(send: Send) -> None:
 
 def torn(send: Send) -> None:
     """Dies in the middle of a line."""
-    write = next(c.cell_contents for c in send.__closure__ or () if isinstance(c.cell_contents, int))
-    os.write(write, b'{"event": "res')
+    send._socket.sendall(b'{"event": "res')
     os._exit(0)
 
 

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from dpbench.errors import DpbenchError
@@ -15,3 +17,8 @@ def test_a_job_comes_back_as_it_was():
 def test_what_is_no_job_is_refused():
     with pytest.raises(DpbenchError, match=r"job\.workload is missing"):
         from_json('{"kind": "round"}')
+
+
+def test_what_is_as_it_would_be_unsaid_is_not_said():
+    said = json.loads(Job(kind="round", workload=Workload(model="m", batch=3), seed=0).to_json())
+    assert said == {"kind": "round", "workload": {"model": "m", "batch": 3}}

@@ -141,7 +141,7 @@ def without(name):
     [
         ("{", "not a record of dpbench"),
         ("[1]", r"record is \[1\], expected Record"),
-        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 2; upgrade"),
+        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 3; upgrade"),
         (changed(["schema"], "1"), "schema is '1'"),
         (without("schema"), "schema is None"),
         (without("cell"), "record.cell is missing"),

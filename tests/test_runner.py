@@ -16,6 +16,7 @@ from dpbench.runner import Progress, Runner
 W8 = Workload(model="m", batch=8)
 W16 = Workload(model="m", batch=16)
 PASSED = {"passed": True, "error": 1e-15, "tolerance": 1e-8, "precision": "float64", "worst": "norms"}
+TIMED = {"seconds": [0.5, 0.25], "at": [0.0, 0.5], "started": 1e9, "warm_up": 4, "settled": True}
 COVERED = {"asked": 9, "trained": 9, "frozen": {}, "norms": {"ghost": 8, "vector": 1}}
 
 
@@ -38,6 +39,9 @@ class FakeChild:
         if message is TimeoutError:
             raise TimeoutError
         return message
+
+    def tell(self, word):
+        pass
 
     def kill(self):
         pass
@@ -79,7 +83,9 @@ class FakeLauncher:
             return {"batch": self._fit[name], "need": 7000, "capacity": 5000}
         if job.kind == "parity":
             return {"parity": {**PASSED, **self._parity.get(name, {})}, "coverage": COVERED}
-        return {"memory": {"peak_live": 5.0}} if job.kind == "memory" else {"seconds": [0.5, 0.25]}
+        if job.kind == "trace":
+            return {"traced": {"flops": 9, "bytes": 8, "peak": 7, "modules": {"1": 5}}}
+        return {"memory": {"peak_live": 5.0}} if job.kind == "memory" else TIMED
 
     def kinds(self):
         return [(job.kind, job.implementations) for job in self.jobs]
@@ -277,3 +283,31 @@ def test_a_batch_that_was_given_stays_what_it_is():
     weighed = [job for job in launcher.jobs if job.kind == "memory"]
     assert [job.implementations for job in weighed] == [("a",), ("b",), ("c",)]
     assert {job.capacity for job in weighed} == {None}
+
+
+@pytest.mark.parametrize(
+    ("measure", "kinds"),
+    [
+        (["traced"], ["parity", "trace"]),
+        (["memory"], ["parity", "memory"]),
+        (["seconds"], ["parity", "round", "round"]),
+        (["traced", "memory", "seconds"], ["parity", "trace", "memory", "round", "round"]),
+    ],
+)
+def test_only_what_is_asked_for_is_measured_and_the_gradient_always_checked(measure, kinds):
+    launcher = FakeLauncher()
+    records, events = run(launcher, names=("a",), measure=measure)
+    assert [kind for kind, _ in launcher.kinds()] == kinds
+    record = records[Cell("a", W8)]
+    assert record.outcome is Outcome.OK
+    assert (record.traced is not None) == ("traced" in measure)
+    assert ("peak_live" in record.metrics) == ("memory" in measure)
+    assert len(record.rounds) == (2 if "seconds" in measure else 0)
+    assert max(e.done for e in events if isinstance(e, Progress)) <= 1
+
+
+def test_every_sample_has_its_time_and_every_round_its_warm_up():
+    records, _ = run(FakeLauncher(), names=("a",))
+    record = records[Cell("a", W8)]
+    assert record.metrics["step_seconds"].at == ((0.0, 0.5), (0.0, 0.5))
+    assert [(r.started, r.warm_up, r.settled) for r in record.rounds] == [(1e9, 4, True)] * 2

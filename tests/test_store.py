@@ -141,7 +141,7 @@ def test_figures_that_may_not_be_compared_do_not_go_into_one_file(tmp_path, chan
         ('{"a": 1}\n', "line 1: not a results file"),
         (
             '{"dpbench": 9, "kind": "header"}\n',
-            "line 1: written by a newer dpbench, schema 9; this reads up to 2",
+            "line 1: written by a newer dpbench, schema 9; this reads up to 3",
         ),
         ('{"dpbench": 1, "kind": "header"}\n', "line 1: header.command is missing"),
         (b"\x80\x81\n".decode("latin1"), "not a results file"),
@@ -166,8 +166,8 @@ def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
     path = begun(tmp_path)
-    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 3}) + "\n")
-    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 3"):
+    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 4}) + "\n")
+    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 4"):
         store.read(path)
 
 
@@ -222,3 +222,14 @@ def test_a_directory_that_is_a_file_is_named(tmp_path):
     (tmp_path / "results").write_text("")
     with pytest.raises(DpbenchError, match="is a file, expected a directory"):
         store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path / "results")
+
+
+def test_the_environment_stands_once_in_a_file_and_is_in_every_record(tmp_path):
+    environment = {"machine": {"id": "m1"}, "settings": {"measure": ["memory"]}}
+    with store.create("s", CELLS, environment, "c", tmp_path) as writer:
+        writer.append(replace(RECORDS[0], environment=environment))
+        writer.append(replace(RECORDS[1], environment={"machine": {"id": "m1"}, "versions": {"torch": "9"}}))
+    assert '"environment"' not in writer.path.read_text().splitlines()[1]
+    first, second = store.read(writer.path).records
+    assert first.environment == environment
+    assert second.environment["versions"] == {"torch": "9"}

@@ -3,6 +3,7 @@ import sys
 
 MODULES = [
     *("records", "store", "stats", "selection", "suite", "frame", "rows"),
+    *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
 ]
 

@@ -184,7 +184,7 @@ prepare = Step
 """)
     from dpbench.built import Built
     from dpbench.tensors import marks
-    from dpbench.worker import ready
+    from dpbench.timing import ready
 
     built = Built(MLP, 5)
     job = Job(kind="round", workload=MLP)

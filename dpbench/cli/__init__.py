@@ -7,14 +7,18 @@ import sys
 
 import typer
 
+from dpbench.cli.ab import ab
 from dpbench.cli.advise import advise
 from dpbench.cli.calibrate import calibrate
+from dpbench.cli.compare import compare
+from dpbench.cli.gate import gate
 from dpbench.cli.layers import layers
 from dpbench.cli.list import list_
 from dpbench.cli.maxbatch import maxbatch
 from dpbench.cli.predict import predict
 from dpbench.cli.run import run
 from dpbench.cli.show import show
+from dpbench.cli.system import system
 from dpbench.cli.table import table
 from dpbench.cli.verify import verify
 from dpbench.errors import DpbenchError
@@ -31,12 +35,16 @@ app.command("run")(run)
 app.command("list")(list_)
 app.command("show")(show)
 app.command("table")(table)
+app.command("compare")(compare)
+app.command("ab")(ab)
+app.command("gate")(gate)
 app.command("verify")(verify)
 app.command("predict")(predict)
 app.command("layers")(layers)
 app.command("maxbatch")(maxbatch)
 app.command("advise")(advise)
 app.command("calibrate")(calibrate)
+app.command("system")(system)
 
 
 @app.callback(invoke_without_command=True)

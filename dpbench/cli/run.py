@@ -36,6 +36,9 @@ def run(
     memory: Annotated[str | None, timing(help="What a step may take at --batch max: 40GB; of a card, all.")] = None,
     budget: Annotated[float | None, timing(help="Seconds of timing per implementation and round.")] = None,
     timeout: Annotated[float | None, timing(help="Seconds after which a cell is given up.")] = None,
+    measure: Annotated[
+        str | None, timing(help="What is taken: traced, memory, seconds; the gradient is checked.")
+    ] = None,
     select: Annotated[str | None, course("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
     dry_run: Annotated[bool, course("--dry-run", help="Print the cells and stop.")] = False,
     as_json: Annotated[bool, course("--json", help="One record a line on stdout, and nothing else.")] = False,
@@ -53,15 +56,19 @@ def run(
       5    nothing selected
       130  interrupted
     """
-    settings = {"rounds": rounds, "budget_s": budget, "timeout_s": timeout, "memory": memory}
+    settings = {
+        "rounds": rounds,
+        "budget_s": budget,
+        "timeout_s": timeout,
+        "memory": memory,
+        "measure": None if measure is None else [name.strip() for name in measure.split(",")],
+    }
     what, cells = chosen(suite, in_lists(axes), settings, select, resume)
     if dry_run:
         print_cells(cells)
         return
     command = f"dpbench {shlex.join(sys.argv[1:])}"
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # As Ctrl-C: a scheduler that ends the run is told where to go on, too.
-        signal.signal(number, signal.default_int_handler)
+    ended_as_interrupted()
     with watch(as_json) as shown:
         events = sweep(what, cells, command=command, directory=results, resume=resume, recheck=recheck, say=shown.say)
         try:
@@ -72,6 +79,12 @@ def run(
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
+
+
+def ended_as_interrupted() -> None:
+    """A scheduler that ends the run is told where to go on, too, as by Ctrl-C."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
 
 
 def chosen(

@@ -44,6 +44,7 @@ class Faked:
         # Fake parameters cannot be swapped for others of another type.
         precision.cast(workload.precision, task.model.to("meta"))
         self.parameters, self.trainable, self.tokens = task.parameters, task.trainable, task.tokens
+        self.facts = task.facts
         self.workload = workload
         example = task.batches(1, workload.seed)
         with self.mode:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from dpbench.meters.meter import Action, Meter
+from dpbench.meters.meter import Action, Meter, Sample
 
-__all__ = ["Action", "Meter", "meter_for"]
+__all__ = ["Action", "Meter", "Sample", "meter_for"]
 
 
 def meter_for(device: torch.device) -> Meter:

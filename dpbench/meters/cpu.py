@@ -7,12 +7,12 @@ import re
 import resource
 import sys
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import torch
 
-from dpbench.meters.meter import Action
+from dpbench.meters.meter import Action, Sample
 
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
@@ -22,17 +22,17 @@ class CpuMeter:
     """``peak_live`` and ``peak_process``: the tensors, and the process with all that it holds besides."""
 
     def __init__(self) -> None:
-        self._seconds: list[float] = []
+        self._samples: list[Sample] = []
 
     def time(self, action: Action) -> None:
         """By the wall clock."""
-        start = perf_counter()
+        at, start = time(), perf_counter()
         action()
-        self._seconds.append(perf_counter() - start)
+        self._samples.append(Sample(at, perf_counter() - start))
 
-    def seconds(self) -> list[float]:
+    def samples(self) -> list[Sample]:
         """The times since the last call."""
-        taken, self._seconds = self._seconds, []
+        taken, self._samples = self._samples, []
         return taken
 
     def memory(self, action: Action) -> dict[str, float]:

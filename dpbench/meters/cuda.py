@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+from time import time
 from typing import Any
 
 import torch
 
 from dpbench.meters.cpu import peak_process
-from dpbench.meters.meter import Action
+from dpbench.meters.meter import Action, Sample
 
 
 class CudaMeter:
@@ -17,22 +18,28 @@ class CudaMeter:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._events: list[tuple[Any, Any]] = []
+        self._since = 0.0
 
     def time(self, action: Action) -> None:
         """Put an event before and after it into the stream."""
         event: Any = torch.cuda.Event
         start, end = (event(enable_timing=True) for _ in range(2))
         stream = torch.cuda.current_stream(self._device)
+        if not self._events:
+            self._since = time()
         start.record(stream)
         action()
         end.record(stream)
         self._events.append((start, end))
 
-    def seconds(self) -> list[float]:
-        """The times since the last call, after the one synchronize."""
+    def samples(self) -> list[Sample]:
+        """The times since the last call, after the one synchronize; when each began is counted from the first."""
         torch.cuda.synchronize(self._device)
         taken, self._events = self._events, []
-        return [start.elapsed_time(end) / 1e3 for start, end in taken]
+        return [
+            Sample(self._since + taken[0][0].elapsed_time(start) / 1e3, start.elapsed_time(end) / 1e3)
+            for start, end in taken
+        ]
 
     def memory(self, action: Action) -> dict[str, float]:
         """The peaks of one run, reset before it."""

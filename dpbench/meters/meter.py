@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Action = Callable[[], object]
+
+
+class Sample(NamedTuple):
+    """One timing."""
+
+    at: float
+    """When it began, in seconds since the epoch."""
+    seconds: float
 
 
 class Meter(Protocol):
@@ -15,7 +23,7 @@ class Meter(Protocol):
         """Run and time it; nothing is waited for beyond the action itself."""
         ...
 
-    def seconds(self) -> list[float]:
+    def samples(self) -> list[Sample]:
         """The times of all actions since the last call, in order; waits for the device once."""
         ...
 

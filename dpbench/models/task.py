@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -27,6 +28,17 @@ class Task:
     """Where the configuration came from."""
     tokens: int | None = None
     """Tokens in an example of text."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it turned out to be, as a record has it."""
+        return {
+            "parameters": self.parameters,
+            "trainable": self.trainable,
+            "tokens": self.tokens,
+            "source": self.source,
+            "kind": self.kind,
+        }
 
     @property
     def parameters(self) -> int:

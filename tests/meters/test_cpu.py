@@ -62,10 +62,10 @@ def test_times_come_in_order_and_once():
     for i in range(3):
         meter.time(lambda i=i: done.append(i))
     assert done == [0, 1, 2]
-    seconds = meter.seconds()
+    seconds = [s.seconds for s in meter.samples()]
     assert len(seconds) == 3
     assert all(s >= 0 for s in seconds)
-    assert meter.seconds() == []
+    assert [s.seconds for s in meter.samples()] == []
 
 
 def test_both_memories_come_under_their_names():

@@ -1,0 +1,208 @@
+"""``dpbench gate``: may this change pass?"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpbench.ab import ab, pairs_of
+from dpbench.change import Change
+from dpbench.cli.both import controls, watched
+from dpbench.cli.compare import verdicts
+from dpbench.cli.files import narrowed
+from dpbench.cli.run import INTERRUPTED, ended_as_interrupted
+from dpbench.cli.watch import line_of
+from dpbench.comparability import library_differences
+from dpbench.comparison import compare, differences
+from dpbench.errors import DpbenchError
+from dpbench.gate import Ruling, blamed_on_versions, judge
+from dpbench.records import Record
+from dpbench.reporting import changes as reporting
+from dpbench.reporting import github
+from dpbench.results import read
+from dpbench.rows import rows
+from dpbench.rules import Rules
+from dpbench.rules import rules as configured
+from dpbench.sides import Side
+from dpbench.store import accept as accepted
+from dpbench.suite import Suite, load
+from dpbench.sweep import Started, cells_of, sweep
+from dpbench.worktree import worktree
+
+
+def gate(
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="[SUITE]...", help="In place of those of the rules.")
+    ] = None,
+    base: Annotated[str | None, typer.Option("--base", help="A git reference, or a results file (.jsonl).")] = None,
+    select: Annotated[str | None, typer.Option("-k", help="Only cells that match: 'bk and not B=8'.")] = None,
+    fail_on: Annotated[str | None, typer.Option(help="Verdicts that do not pass besides: faster, less, ...")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of timing, in place of that of the rules.", min=1)] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Measure, and write it as the base, a results file.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The ruling as an object, and nothing else on stdout.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("results"),
+) -> None:
+    """Hold this source tree against a base: gradients, coverage, counted FLOPs and bytes, memory, time.
+
+    The rules are in [tool.dpbench.gate] of pyproject.toml; dpbench init writes a start. A git reference as the base is
+    run beside this tree, with the same libraries; a results file is what was accepted before.
+
+    \b
+    Exit codes:
+      0    passes
+      1    does not pass
+      2    a mistake in what was asked
+      3    a cell failed unexpectedly
+      4    inconclusive where that is to fail, or not comparable
+      5    nothing selected
+      130  interrupted
+    """
+    asked = configured()
+    rules = asked.model_copy(update={k: v for k, v in (("rounds", rounds), ("suite", suites), ("base", base)) if v})
+    if rules.base is None:
+        raise DpbenchError(
+            "there is no base: give --base REF (origin/main, HEAD~1) or --base FILE.jsonl, or write base = ... into "
+            "[tool.dpbench.gate] of pyproject.toml"
+        )
+    wanted = verdicts(",".join(rules.fail_on)) | verdicts(fail_on)
+    chosen = [_suite(name, rules) for name in rules.suite]
+    ended_as_interrupted()
+    if not rules.base.endswith(".jsonl"):
+        if accept:
+            raise DpbenchError(f"--accept writes a results file, and the base is {rules.base}; give --base FILE.jsonl")
+        found = _against_reference(chosen, rules, rules.base, select, results)
+    elif len(chosen) > 1:
+        raise DpbenchError(f"a results file is the base of one suite, got {', '.join(rules.suite)}; name one of them")
+    elif accept:
+        if select:
+            raise DpbenchError("--accept writes all cells of a suite; leave -k out")
+        typer.echo(f"accepted: {accepted(read(measured(chosen[0], None, results)), rules.base)}", err=True)
+        return
+    else:
+        found = _against_file(chosen[0], rules, Path(rules.base), select, results)
+    ruling = judge(found.changes, found.records, rules, wanted)
+    tell(found, ruling, as_json)
+    raise typer.Exit(ruling.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was compared."""
+
+    title: str
+    changes: list[Change]
+    records: list[Record]
+    """Of the new side."""
+
+
+def _suite(name: str, rules: Rules) -> Suite:
+    suite = load(name)
+    measure = tuple(dict.fromkeys(["traced", *suite.measure]))
+    return replace(suite, measure=measure, rounds=rules.rounds if "seconds" in measure else suite.rounds)
+
+
+def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select: str | None, results: Path) -> Found:
+    from dpbench.environment import environment
+
+    changes: list[Change] = []
+    records: list[Record] = []
+    with worktree(reference) as tree:
+        before, after = Side(name=reference, checkout=tree), Side(name="this tree", checkout=Path.cwd())
+        for suite in chosen:
+            events = ab(
+                suite,
+                before,
+                after,
+                pairs_of(suite, before, after, select),
+                command=f"dpbench {shlex.join(sys.argv[1:])}",
+                directory=results,
+                min_effect=rules.min_effect,
+                environment=environment(),
+            )
+            made, own = watched(events, rules.min_effect)
+            changes += own
+            records += [pair.new for pair in made]
+    return Found(f"base: {reference}, run beside this tree", changes, records)
+
+
+def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, results: Path) -> Found:
+    if not base.is_file():
+        raise DpbenchError(f"there is no file {base}; measure and write it with: dpbench gate --base {base} --accept")
+    before = narrowed(read(base), select)
+    after = read(measured(suite, select, results))
+    libraries = library_differences(before.header.environment, after.header.environment)
+    changes = blamed_on_versions(compare(before, after, rules.min_effect), libraries)
+    title = "; ".join([f"base: {base}, {before.header.started}", *differences(before, after)])
+    return Found(title, changes, list(after.records))
+
+
+def measured(suite: Suite, select: str | None, results: Path) -> Path:
+    """The results file of this tree."""
+    path = results
+    done: list[Record] = []
+    events = sweep(suite, cells_of(suite, select), command=f"dpbench {shlex.join(sys.argv[1:])}", directory=results)
+    try:
+        for event in events:
+            if isinstance(event, Started):
+                path = event.path
+                print(f"{len(event.cells)} cells -> {path}", file=sys.stderr)
+            elif isinstance(event, Record):
+                done.append(event)
+                print(f"  {event.cell.workload.label()}  {line_of(rows(done)[-1])}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        events.close()
+        print(f"interrupted: {len(done)} cells are in {path}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    return path
+
+
+def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
+    """What does not pass, and why; to GitHub, too, where this runs there."""
+    if as_json:
+        parts = {"title": found.title, "exit_code": ruling.exit_code}
+        for name in ("tripped", "failed", "unknown", "warned"):
+            parts[name] = [{**change.as_json(), "why": why} for change, why in getattr(ruling, name)]
+        typer.echo(json.dumps({**parts, "changes": [c.as_json() for c in found.changes]}, indent=1))
+    else:
+        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes), *controls(found.changes), ""]))
+        for heading, own in github.sections(ruling):
+            typer.echo("\n".join([f"{heading}:", *(f"  {sentence(*one)}" for one in own), ""]))
+        counts = f"{len(found.changes)} comparisons of {len(found.records)} cells"
+        bad = len(ruling.tripped) + len(ruling.failed) + len(ruling.unknown)
+        typer.echo(f"gate: {counts}: {'passes' if ruling.exit_code == 0 else f'{bad} do not pass'}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in github.commands(ruling, _files(found.records)):
+            typer.echo(line, err=as_json)
+        if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+            github.append(path, github.summary(ruling, found.changes, found.title))
+
+
+def sentence(change: Change, why: str) -> str:
+    """What, how much, how sure, and why it matters."""
+    return f"{reporting.sentence(change)}{': ' + why if why else ''}"
+
+
+def _files(records: list[Record]) -> dict[str, str]:
+    """The source of implementations, where it lies in this tree."""
+    from dpbench.registry import source_file
+
+    here = Path.cwd()
+    found = {}
+    for name in {r.cell.implementation for r in records}:
+        with suppress(DpbenchError):
+            path = source_file(name)
+            if path is not None and path.resolve().is_relative_to(here):
+                found[name] = str(path.resolve().relative_to(here))
+    return found

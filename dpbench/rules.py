@@ -1,0 +1,114 @@
+"""What a gate lets pass: the table ``[tool.dpbench.gate]`` of a pyproject.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+
+from dpbench.errors import DpbenchError
+from dpbench.records import Cell
+from dpbench.selection import parse
+from dpbench.suitefile import dotted, mistaken
+
+FILE = Path("pyproject.toml")
+TABLE = "tool.dpbench.gate"
+
+Share = Annotated[float, Field(ge=0)]
+Names = Annotated[list[Annotated[str, Strict()]], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)]
+
+
+class Limits(BaseModel):
+    """By how much each quantity may grow, as a share; None: as it is said elsewhere."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: Share | None = None
+    memory: Share | None = None
+    flops: Share | None = None
+    bytes: Share | None = None
+    peak: Share | None = None
+
+
+DEFAULT = Limits(seconds=0.03, memory=0.02, flops=0.0, bytes=0.0, peak=0.0)
+"""What is counted may not grow at all; what is measured, by what measuring it twice may differ."""
+
+
+class Selection(Limits):
+    """Limits of the cells that match."""
+
+    select: Annotated[str, Strict()]
+
+
+class Rules(BaseModel):
+    """All of it. Whatever became of a cell, and its coverage, may never be worse."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    suite: Names = ["ci"]
+    """Names or files."""
+    base: Annotated[str, Strict()] | None = None
+    """A git reference, or a results file."""
+    rounds: Annotated[int, Strict(), Field(ge=1)] = 20
+    """Of timings, where they are measured."""
+    min_rounds: Annotated[int, Strict(), Field(ge=1)] = 6
+    """A timing with fewer does not pass."""
+    min_effect: Share = 0.03
+    on_inconclusive: Literal["warn", "fail"] = "warn"
+    fail_on: Names = []
+    """Verdicts that do not pass besides, such as ``faster``: then the base is out of date."""
+    allow: Limits = Limits()
+    selection: list[Selection] = []
+    """The last that matches a cell and has the quantity counts."""
+
+    def limit(self, cell: Cell, quantity: str) -> float:
+        """By how much a quantity of a cell may grow."""
+        own = [getattr(s, quantity) for s in self.selection if parse(s.select)(cell)]
+        found = [v for v in (getattr(DEFAULT, quantity), getattr(self.allow, quantity), *own) if v is not None]
+        return float(found[-1])
+
+
+def rules(path: Path = FILE) -> Rules:
+    """Those of a pyproject.toml; the usual ones where it has none.
+
+    Raises:
+        DpbenchError: with every mistake in them.
+    """
+    if not path.is_file():
+        return Rules()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DpbenchError(f"{path} is not TOML: {error}") from None
+    for key in TABLE.split("."):
+        data = data.get(key, {})
+    where = f"[{TABLE}] of {path}"
+    try:
+        found = Rules.model_validate(data)
+    except ValidationError as error:
+        raise mistaken(where, [_mistake(dict(e)) for e in error.errors()]) from None
+    for i, selection in enumerate(found.selection):
+        try:
+            parse(selection.select)
+        except DpbenchError as error:
+            raise mistaken(where, [f"selection[{i}].select: {error}"]) from None
+    return found
+
+
+def _mistake(error: dict[str, Any]) -> str:
+    place = tuple(p for p in error["loc"] if not str(p).startswith("function-"))
+    key = dotted(place)
+    if error["type"] == "extra_forbidden":
+        kind = Selection if place[0] == "selection" else Limits if len(place) > 1 else Rules
+        known = list(kind.model_fields)
+        near = get_close_matches(str(place[-1]), known, n=3, cutoff=0.5)
+        return f"{key} is unknown, " + (
+            f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(known)}"
+        )
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    expected = error["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")
+    return f"{key} is {error['input']!r:.60}, expected {expected}"
