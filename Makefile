@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading false-alarms planted faults clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading false-alarms planted faults gpu-check clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -72,6 +72,9 @@ gate: $(STAMP) ## Counted costs of all implementations, exactly as in results/re
 
 accept: $(STAMP) ## Take the counted costs as they are now for the reference of the gate
 	$(BIN)/dpbench gate --accept
+
+gpu-check: $(STAMP) ## On one CUDA device, in five minutes, what a CPU cannot show (ARGS=)
+	$(BIN)/python -m tests.benchmarks.gpu_check $(ARGS)
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

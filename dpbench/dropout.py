@@ -62,7 +62,9 @@ class NoDraws(Lasting):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in _DRAWS:
             return func(*args, **(kwargs or {}))
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        # A model on the CPU is not to start CUDA.
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
+        with torch.random.fork_rng(devices=devices):
             result = func(*args, **(kwargs or {}))
         result.detach().fill_(0.5)
         return result

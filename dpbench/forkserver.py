@@ -157,8 +157,9 @@ class ForkServer:
             pass_fds=(descriptor,),
             start_new_session=True,
             cwd=self._directory,
-            # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork.
-            env={"OPENBLAS_NUM_THREADS": "1", **os.environ, **self._environment},
+            # The threads that NumPy's OpenBLAS starts when it is imported would not survive a fork. Nor would
+            # CUDA's driver, which a library that asks torch whether there is a GPU when it is imported starts.
+            env={"OPENBLAS_NUM_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", **os.environ, **self._environment},
         )
 
     def _begun(self, order: bytes) -> tuple[int, socket.socket, Status] | None:

@@ -17,6 +17,7 @@ from dpbench.errors import Refused
 from dpbench.graph import leads_to
 from dpbench.heard import FEW, MORE, Grown, Growth, Heard, Shape, growth_of
 from dpbench.ops.call import name_of
+from dpbench.ops.spacing import spacing
 from dpbench.plan import Plan, leaves, operands, tensors
 from dpbench.trace import ASKING, WATCHED, Trace
 
@@ -79,7 +80,7 @@ class Listener(TorchFunctionMode):
             return result
         for out in outs:
             if out.requires_grad and out.is_floating_point():
-                self.epsilon = max(self.epsilon, torch.finfo(out.dtype).eps)
+                self.epsilon = max(self.epsilon, spacing(func, out))
         smaller: Shaped = next(self._smaller, (None, {}, []))
         if self._differs is None and (smaller[0] != func or len(smaller[2]) != len(outs)):
             self._differs = name_of(func)

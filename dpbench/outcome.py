@@ -6,17 +6,8 @@ import signal
 from dataclasses import dataclass
 
 from dpbench.errors import DpbenchError, Refused
+from dpbench.faults import OUT_OF_MEMORY, ran_out_of_memory
 from dpbench.records import Outcome
-
-OUT_OF_MEMORY = (
-    "can't allocate memory",
-    "not enough memory",
-    "out of memory",
-    "cannot allocate memory",
-    "std::bad_alloc",
-    "could not create a memory object",
-)
-"""What torch, its allocator and oneDNN say on a CPU, where running out is a plain RuntimeError."""
 
 
 def of_exception(error: BaseException) -> tuple[Outcome, str]:
@@ -24,10 +15,8 @@ def of_exception(error: BaseException) -> tuple[Outcome, str]:
     name, text = type(error).__name__, " ".join(str(error).split())
     if isinstance(error, Refused):
         return Outcome.REFUSED, text
-    if isinstance(error, MemoryError) or name == "OutOfMemoryError":
+    if ran_out_of_memory(error):
         return Outcome.OUT_OF_MEMORY, _sentence(text) or "memory ran out"
-    if isinstance(error, RuntimeError | OSError) and any(sign in text.lower() for sign in OUT_OF_MEMORY):
-        return Outcome.OUT_OF_MEMORY, _sentence(text)
     if isinstance(error, DpbenchError):
         return Outcome.FAILED, text
     return Outcome.FAILED, f"{name}: {text}" if text else name

@@ -35,6 +35,8 @@ EXAMPLES = 3
 """Enough to tell one from another, two of three clipped or not at the median norm."""
 CALLS = 4
 """Of the losses, to see whether they draw random numbers."""
+ROUNDINGS = 1e2
+"""By which losses may differ from call to call: a GPU that adds up by atomics does so in another order each time."""
 UNCLIPPED = Clip(max_norm=1e30)
 
 
@@ -117,12 +119,18 @@ def refuse_random(model: nn.Module, losses: Losses, batch: Batch) -> None:
         # With gradients, as losses may contain one of their own.
         first, *others = (losses(model, batch) for _ in range(CALLS))
     for other in others:
-        if isinstance(first, Tensor) and not torch.equal(first.nan_to_num(), other.nan_to_num()):
+        if isinstance(first, Tensor) and not _same(first, other):
             raise Refused(
                 f"the losses are random: two calls on the same batch gave {first.tolist()} and {other.tolist()}. "
                 "Make the forward a function of the batch (dropout is switched off in the check; switch off other "
                 "random layers)."
             )
+
+
+def _same(first: Tensor, other: Tensor) -> bool:
+    """Whether these are losses of one function, but for rounding."""
+    tolerance = ROUNDINGS * torch.finfo(first.dtype).eps if first.is_floating_point() else 0.0
+    return torch.allclose(first, other, rtol=tolerance, atol=0.0, equal_nan=True)
 
 
 def at_median(clip: Clip, norms: Tensor | None) -> Clip:

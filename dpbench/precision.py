@@ -25,7 +25,7 @@ EPSILONS = {"fp32": 2.0**-23, "tf32": 2.0**-10, "bf16": 2.0**-7, "amp-bf16": 2.0
 
 
 def check_device(device: str) -> torch.device:
-    """The device of that name.
+    """The device of that name; ``cuda`` alone is the first, with its number, which not all of torch does without.
 
     Raises:
         DpbenchError: there is none.
@@ -43,7 +43,7 @@ def check_device(device: str) -> torch.device:
         )
     if found.type == "cpu" and found.index:
         raise DpbenchError(f"device {device} is not there; the CPU is one device, called cpu")
-    return found
+    return torch.device("cuda", found.index or 0) if found.type == "cuda" else found
 
 
 def devices() -> list[str]:
@@ -77,13 +77,26 @@ def apply(precision: str, model: nn.Module, losses: Losses, batch: Batch) -> tup
     ``bf16`` casts parameters, buffers and the floating-point tensors of the batch; integers and truth
     values stay. Losses come back in float32, as a bfloat16 loss keeps three digits.
     """
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    allow_tf32(precision == "tf32")
     if precision == "bf16":
         return cast(precision, model), _float32(losses), _cast(batch, torch.bfloat16)
     if precision == "amp-bf16":
         kind = next(model.parameters()).device.type
         return model, _autocast(losses, kind), batch
     return model, losses, batch
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Whether products and convolutions of float32 on CUDA may be computed in TF32, whatever was set before.
+
+    Since torch 2.9 there are two ways to say it. The older alone leaves convolutions to the newer one's default,
+    and who set that by the newer alone cannot read the older.
+    """
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+    for owner, name in ((torch.backends.cuda, "matmul"), (torch.backends.cudnn, "conv"), (torch.backends.cudnn, "rnn")):
+        part: Any = getattr(owner, name, None)
+        if hasattr(part, "fp32_precision"):
+            part.fp32_precision = "tf32" if allowed else "ieee"
 
 
 def cast(precision: str, model: nn.Module) -> nn.Module:

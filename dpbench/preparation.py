@@ -69,6 +69,7 @@ class _Guarded:
             self._check_numbers(unit)
         if mask is not None:
             _check_mask(mask, size(batch))
+            mask = mask.to(next(iter(self._parameters.values())).device)
         with torch.enable_grad():
             out = self.step(batch, unit=unit, mask=mask)
         return out if out.norms is None else replace(out, clip=self._clip)

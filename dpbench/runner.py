@@ -151,7 +151,8 @@ class _Group:
         A trace sees neither the buffers inside an operation nor what an allocator cannot use.
         """
         while True:
-            job = Job(kind="memory", workload=self._ran[name], implementations=(name,))
+            capacity = self._runner.capacity if self._workload.batch == MAX else None
+            job = Job(kind="memory", workload=self._ran[name], implementations=(name,), capacity=capacity)
             results, ended = yield from self._child(job, "memory")
             batch = job.workload.physical
             ran_out = ended.get(name, (None,))[0] is Outcome.OUT_OF_MEMORY

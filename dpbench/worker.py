@@ -79,11 +79,13 @@ def parity(job: Job, send: Send) -> None:
     send({"event": "facts", "facts": built.facts})
     oracle = Oracle(built.model, built.losses, built.batch, clip_of(job.workload), native)
     for name in job.implementations:
-        with Telling(name, send):
+        with Telling(name, send) as telling:
             torch.manual_seed(job.workload.seed)
             checked = oracle.check(name)
             found = {"parity": asdict(checked.parity), "coverage": asdict(checked.coverage)}
             send({"event": "result", "implementation": name, **found})
+        if telling.broken:
+            return
         gc.collect()
 
 
@@ -122,13 +124,15 @@ def memory(job: Job, send: Send) -> None:
         total = torch.cuda.get_device_properties(built.device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, job.capacity / total), built.device)
     for name in job.implementations:
-        with Telling(name, send):
+        with Telling(name, send) as telling:
             prepared = Prepared(name, built, job.workload)
             prepared.warm_up()
             figures = prepared.memory(meter_for(built.device))
             resident = float(prepared.resident)
             prepared.close()
             send({"event": "result", "implementation": name, "memory": {**figures, "resident": resident}})
+        if telling.broken:
+            return
 
 
 JOBS: dict[str, Callable[[Job, Talk], None]] = {

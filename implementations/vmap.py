@@ -14,12 +14,11 @@ from dpbench.batch import Batch, size
 from dpbench.clipping import Clip, Clipping
 from dpbench.coverage import NormMethod
 from dpbench.errors import Refused
+from dpbench.faults import of_machine
 from dpbench.interface import Losses, Output, Supports, output
 from dpbench.losses import check_losses
-from dpbench.outcome import of_exception
 from dpbench.parameters import trainable
 from dpbench.probe import preserved
-from dpbench.records import Outcome
 from dpbench.rewriting import rewritten
 from dpbench.units import Units
 
@@ -72,7 +71,7 @@ class Vmapped:
         try:
             g, losses = self._gradients(given, batch)
         except RuntimeError as error:
-            if of_exception(error)[0] is Outcome.OUT_OF_MEMORY:
+            if of_machine(error):
                 raise
             if "saved tensor hooks" in str(error):
                 raise Refused(

@@ -44,6 +44,7 @@ def answer(send: Send) -> None:
         "parent": os.getppid(),
         "score": Path("/proc/self/oom_score_adj").read_text().strip() if sys.platform == "linux" else None,
         "torch": "torch" in sys.modules,
+        "asks": os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK"),
         "threads": len(os.listdir("/proc/self/task")) if sys.platform == "linux" else None,
         "big": "x" * 300_000,
     }

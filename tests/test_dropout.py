@@ -4,7 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from dpbench.dropout import without_dropout
+from dpbench.dropout import certain, without_dropout
 
 
 class DropPath(nn.Module):
@@ -101,3 +101,13 @@ def test_batch_norm_and_the_rest_stay_in_training_mode():
     model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5), nn.Linear(3, 3))
     without_dropout(model, lambda m, b: m(b))
     assert [m.training for m in model] == [True, False, True]
+
+
+def test_a_draw_on_the_cpu_does_not_start_cuda(monkeypatch):
+    def started(*_):
+        raise AssertionError("CUDA was started")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "_lazy_init", started)
+    with certain():
+        assert torch.equal(torch.rand(3), torch.full((3,), 0.5))

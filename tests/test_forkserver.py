@@ -336,3 +336,10 @@ def test_of_what_a_child_says_no_more_is_read_than_is_kept(server):
     child = server.start(job("loud"))
     messages(child)
     assert child.wait().said == "..." + "x" * 400
+
+
+def test_asking_for_a_gpu_at_import_does_not_start_its_driver_before_the_fork(server):
+    child = server.start(job("answer"))
+    facts = messages(child)[1]["facts"]
+    child.wait()
+    assert facts["asks"] == "1"

@@ -21,6 +21,8 @@ MAC = "[enforce fail at alloc_cpu.cpp:64] . DefaultCPUAllocator: not enough memo
         RuntimeError("std::bad_alloc"),
         MemoryError(),
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ..."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
         OSError(12, "Cannot allocate memory"),
     ],
 )

@@ -204,3 +204,17 @@ def test_losses_that_draw_random_numbers_are_refused():
 
     with pytest.raises(Refused, match="the losses are random: two calls"):
         oracle(noisy)
+
+
+@pytest.mark.parametrize(("moves", "random"), [(1e-15, False), (1e-12, True)])
+def test_losses_may_differ_by_the_order_of_their_sums_and_not_by_more(moves, random):
+    calls = iter(range(100))
+
+    def noisy(model, batch):
+        return cross_entropy(model, batch) * (1 + moves * next(calls))
+
+    if random:
+        with pytest.raises(Refused, match="the losses are random"):
+            oracle(noisy)
+    else:
+        assert oracle(noisy).check("nonprivate").parity.passed

@@ -77,3 +77,9 @@ def test_a_device_that_is_not_there_is_refused(name, message):
 def test_the_cpu_is_there():
     assert precision.check_device("cpu") == CPU
     assert precision.devices()[0] == "cpu"
+
+
+def test_cuda_alone_is_its_first_device(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert precision.check_device("cuda") == torch.device("cuda", 0)
+    assert precision.check_device("cuda:1") == torch.device("cuda", 1)

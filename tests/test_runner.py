@@ -75,8 +75,8 @@ class FakeLauncher:
             if trouble == "hangs":
                 return FakeChild([*messages, TimeoutError], 0)
             if trouble is not None:
-                messages.append(ended(name, trouble))
-                if job.kind == "round":
+                messages.append(ended(name, "failed" if trouble == "breaks" else trouble))
+                if job.kind == "round" or trouble == "breaks":
                     break
                 continue
             messages.append({"event": "result", "implementation": name, **self._figures(job, name)})
@@ -247,6 +247,14 @@ def test_every_cell_gets_exactly_one_record():
     assert sorted(cells, key=str) == sorted({Cell(n, w) for n in "abcd" for w in (W8, W16)}, key=str)
 
 
+def test_who_was_not_looked_at_any_more_is_looked_at_in_another_child():
+    """As after an implementation that broke the device."""
+    launcher = FakeLauncher({("parity", "a"): "breaks"})
+    records, _ = run(launcher)
+    assert launcher.kinds()[:2] == [("parity", ("a", "b", "c")), ("parity", ("b", "c"))]
+    assert {c.implementation: r.outcome for c, r in records.items()} == {"a": "failed", "b": "ok", "c": "ok"}
+
+
 MOST = Workload(model="m", batch="max")
 EACH = {"a": 40, "b": 30, "c": 8}
 
@@ -259,6 +267,7 @@ def test_each_runs_at_its_own_largest_batch_alone_in_its_child_and_the_cell_stay
         ("fit", all_), ("parity", all_), *(("memory", n) for n in alone), *(("round", n) for n in alone * 2)
     ]  # fmt: skip
     assert launcher.jobs[0].capacity == 5000
+    assert {job.capacity for job in launcher.jobs if job.kind == "memory"} == {5000}
     for job in launcher.jobs[2:]:
         assert job.workload == replace(MOST, batch=EACH[job.implementations[0]])
     assert {cell.implementation: r.largest for cell, r in records.items()} == EACH
@@ -300,7 +309,9 @@ def test_a_batch_that_was_given_stays_what_it_is():
     launcher = FakeLauncher({("memory", "b"): "out of memory"})
     records, _ = run(launcher)
     assert records[Cell("b", W8)].outcome is Outcome.OUT_OF_MEMORY
-    assert [job.implementations for job in launcher.jobs if job.kind == "memory"] == [("a",), ("b",), ("c",)]
+    weighed = [job for job in launcher.jobs if job.kind == "memory"]
+    assert [job.implementations for job in weighed] == [("a",), ("b",), ("c",)]
+    assert {job.capacity for job in weighed} == {None}
 
 
 @pytest.mark.parametrize(

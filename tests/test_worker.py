@@ -50,6 +50,18 @@ def test_who_raises_or_refuses_does_not_keep_the_others_from_being_checked():
     assert passed == {"wrong": False, "bk": True}
 
 
+def test_who_breaks_the_device_takes_no_one_along():
+    for kind in ("parity", "memory"):
+        found = told(kind, "nonprivate", misbehaving("breaks"), "bk")
+        assert [m["implementation"] for m in of(found, "result")] == ["nonprivate"]
+        (ended,) = of(found, "ended")
+        assert Path(ended["implementation"]).stem == "breaks"
+        assert ended["outcome"] == "failed"
+        assert "illegal memory access" in ended["reason"]
+        # The rest of them is asked for again, in another process.
+        assert found[-1] is ended
+
+
 @pytest.mark.parametrize(("precision", "native"), [("bf16", False), ("bf16", True), ("amp-bf16", True)])
 def test_parity_is_checked_in_float64_or_in_the_workloads_own_precision(precision, native):
     workload = Workload(model=MLP.model, batch=5, precision=precision)

@@ -13,9 +13,11 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from dpbench.errors import Refused
+from dpbench.faults import of_machine
 from dpbench.layout import Layout
 from dpbench.ops.call import name_of
 from dpbench.ops.kept import Kept
+from dpbench.ops.spacing import spacing
 from dpbench.ops.use import Use
 
 
@@ -86,7 +88,7 @@ class Function:
         alone = alone.reshape(together.shape)
         if not together.is_floating_point():
             return
-        tolerance = torch.finfo(together.dtype).eps ** 0.5
+        tolerance = spacing(self._function, together) ** 0.5
         if not torch.allclose(alone, together, rtol=tolerance, atol=tolerance, equal_nan=True):
             raise Refused(
                 f"{name_of(self._function)} uses a parameter, has no rule, and gives something else for one "
@@ -129,6 +131,8 @@ class Function:
                 with torch.autocast(device, dtype, enabled=enabled):
                     return mapped(*operands)
             except (RuntimeError, ValueError) as error:
+                if of_machine(error):
+                    raise
                 raise Refused(
                     f"{name_of(self._function)} uses a parameter and has no rule, and the generic rule cannot "
                     f"evaluate it one example at a time: {str(error).splitlines()[0]} "

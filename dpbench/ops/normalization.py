@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -29,7 +30,10 @@ class Scale(Use):
 
     def instantiate(self, ds: Tensor) -> Tensor:
         """Normalises again rather than keeping a second activation."""
-        return reduce_to(ds * self._normalize(self._x.get()).to(ds.dtype), self._axes, self.parameter.shape)
+        x = self._x.get()
+        # CUDA's autocast computes norms of a bfloat16 input in float32.
+        normalized = self._normalize(x.to(torch.promote_types(x.dtype, ds.dtype)))
+        return reduce_to(ds * normalized.to(ds.dtype), self._axes, self.parameter.shape)
 
 
 def _scale_and_shift(

@@ -17,9 +17,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 
 from dpbench.clipping import Clip
 from dpbench.errors import DpbenchError, Refused
+from dpbench.faults import of_machine
 from dpbench.interface import Output
-from dpbench.outcome import of_exception
-from dpbench.records import Outcome
 
 READS_VALUES = DataDependentOutputException, DynamicOutputShapeException
 """What fake tensors raise where their values are asked for."""
@@ -76,13 +75,13 @@ class Library:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Whatever it raises is its refusal, but for running out of memory and wanting values in a trace."""
+        """Whatever it raises is its refusal, but for what the machine failed in and wanting values in a trace."""
         try:
             yield
         except DpbenchError:
             raise
         except Exception as error:
-            if of_exception(error)[0] is Outcome.OUT_OF_MEMORY or isinstance(error, READS_VALUES):
+            if of_machine(error) or isinstance(error, READS_VALUES):
                 raise
             raise Refused(f"{self.name} {self.version} cannot run this: {said(error)}") from error
 

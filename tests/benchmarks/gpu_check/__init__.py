@@ -1,0 +1,1 @@
+"""What only a CUDA device can show: one prepared run of at most five minutes. Run: ``make gpu-check``."""
