@@ -147,7 +147,7 @@ def sources_of(launcher: Launcher, cells: Sequence[Cell]) -> dict[str, str]:
     wanted = tuple(dict.fromkeys(c.implementation for c in cells))
     job = Job(kind="sources", workload=cells[0].workload, implementations=wanted)
     seen = supervise(launcher, job, Patience(60))
-    return {s.implementation: str(s.values.get("source", "")) for s in seen if isinstance(s, Finding)}
+    return {s.implementation: str(s.values["source"]) for s in seen if isinstance(s, Finding)}
 
 
 def _described(side: Side) -> dict[str, Any]:

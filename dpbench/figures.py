@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpbench.errors import DpbenchError
 from dpbench.records import Record, Traced
 from dpbench.rows import Row
-from dpbench.stats import Estimate
+from dpbench.shift import Interval
 
 ROUNDING = 2.0**-53
 """Of float64: errors below it are alike."""
@@ -23,13 +23,13 @@ class Figure:
     larger: str
     """``1.22x`` what, where the later figure is the larger one."""
     smaller: str
-    absolute: Callable[[Record, Row], Estimate | None]
-    relative: Callable[[Row], Estimate | None] | None = None
+    absolute: Callable[[Record, Row], Interval | None]
+    relative: Callable[[Row], Interval | None] | None = None
     """As a ratio to the baseline; None: it has none."""
     counted: bool = False
     """Not measured: it has no noise, and is the same on every machine."""
 
-    def of(self, record: Record, row: Row, as_ratio: bool) -> Estimate | None:
+    def of(self, record: Record, row: Row, as_ratio: bool) -> Interval | None:
         """The figure of a cell that is ok, or None where it was not taken."""
         return self.relative(row) if as_ratio and self.relative else self.absolute(record, row)
 
@@ -40,32 +40,32 @@ class Figure:
             raise DpbenchError(f"{name} cannot be given relative to {baseline}, expected one of {able}")
 
 
-def _seconds(record: Record, row: Row) -> Estimate | None:
+def _seconds(record: Record, row: Row) -> Interval | None:
     """Of a step; where its size is what fits, and another in every run, of one example."""
     if row.seconds is None:
         return None
     per = record.examples if row.batch_is_max and record.cell.workload.logical_batch is None else 1
     low, high = (v if v is None else v / (per or 1) for v in (row.seconds_low, row.seconds_high))
-    return Estimate(row.seconds / (per or 1), low, high, rounds=row.rounds)
+    return Interval(row.seconds / (per or 1), low, high, rounds=row.rounds)
 
 
-def _seconds_ratio(row: Row) -> Estimate | None:
+def _seconds_ratio(row: Row) -> Interval | None:
     if not row.speed_relative:
         return None
     low, high = (v if v is None else 1 / v for v in (row.speed_relative_high, row.speed_relative_low))
-    return Estimate(1 / row.speed_relative, low, high, rounds=row.rounds)
+    return Interval(1 / row.speed_relative, low, high, rounds=row.rounds)
 
 
-def _plain(value: float | None) -> Estimate | None:
-    return Estimate(value) if value else None
+def _plain(value: float | None) -> Interval | None:
+    return Interval(value) if value else None
 
 
-def _error(row: Row) -> Estimate | None:
-    return None if row.parity_error is None else Estimate(max(row.parity_error, ROUNDING))
+def _error(row: Row) -> Interval | None:
+    return None if row.parity_error is None else Interval(max(row.parity_error, ROUNDING))
 
 
-def _traced(count: Callable[[Traced], int]) -> Callable[[Record, Row], Estimate | None]:
-    return lambda record, row: None if record.traced is None else Estimate(count(record.traced))
+def _traced(count: Callable[[Traced], int]) -> Callable[[Record, Row], Interval | None]:
+    return lambda record, row: None if record.traced is None else Interval(count(record.traced))
 
 
 FIGURES = {

@@ -21,8 +21,7 @@ from dpbench.records import Cell, Outcome, Record
 from dpbench.results import Results
 from dpbench.rows import Row, rows
 from dpbench.selection import select
-from dpbench.shift import ratio_between
-from dpbench.stats import Estimate
+from dpbench.shift import Interval, ratio_between
 
 EFFECT = 0.03
 """Of a measured figure, below which a change is not told."""
@@ -41,7 +40,7 @@ class Point:
     record: Record
     row: Row
     environment: Mapping[str, Any]
-    figure: Estimate | None
+    figure: Interval | None
     """None where the outcome has no figure, or the baseline had none in this run."""
 
     @property
@@ -57,7 +56,7 @@ class Change:
 
     before: int
     after: int
-    ratio: Estimate | None
+    ratio: Interval | None
     """Of the figure, later by earlier; None where what became of the cell changed: its outcome or coverage."""
     was: str = ""
     now: str = ""
@@ -81,7 +80,7 @@ class Series:
     changes: tuple[Change, ...] = ()
 
     @property
-    def figures(self) -> list[tuple[int, Estimate]]:
+    def figures(self) -> list[tuple[int, Interval]]:
         """Those that there are, by position."""
         return [(i, p.figure) for i, p in enumerate(self.points) if p.figure is not None]
 
@@ -202,7 +201,7 @@ def _became(point: Point) -> str:
 
 def _counted(series: Series) -> list[Change]:
     return [
-        Change(i, j, Estimate(b.value / a.value if a.value else math.inf), str(a.value), str(b.value))
+        Change(i, j, Interval(b.value / a.value if a.value else math.inf), str(a.value), str(b.value))
         for (i, a), (j, b) in pairwise(series.figures)
         if a.value != b.value
     ]

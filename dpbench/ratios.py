@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.stats import MIN_ROUNDS, RESAMPLES, Rounds, round_medians
+from dpbench.stats import MIN_ROUNDS, Rounds, round_medians
 
 Floats = NDArray[np.float64]
 
 TRIMMED = 0.2
 """Of the rounds, at either end."""
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

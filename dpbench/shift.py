@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from dpbench.stats import Estimate
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with the ends of its 95 % interval; None where there is none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    rounds: int = 0
+    """Values that it comes from."""
+
 
 CONFIDENCE = 0.95
 EXACT = 10
 """Values of the smaller group, above which the rank sum is taken to be normal."""
 
 
-def ratio_between(before: Sequence[float], after: Sequence[float]) -> Estimate:
+def ratio_between(before: Sequence[float], after: Sequence[float]) -> Interval:
     """By what factor ``after`` lies above ``before``: the median of all ratios of one to the other.
 
     The ends of the 95 % interval are those among these ratios at which the test of Mann and Whitney no
@@ -29,8 +40,8 @@ def ratio_between(before: Sequence[float], after: Sequence[float]) -> Estimate:
     value = float(np.exp(np.median(logs)))
     outside = _outside(min(logs.shape), max(logs.shape))
     if outside is None:
-        return Estimate(value, rounds=len(before) + len(after))
-    return Estimate(value, float(ratios[outside]), float(ratios[-1 - outside]), rounds=len(before) + len(after))
+        return Interval(value, rounds=len(before) + len(after))
+    return Interval(value, float(ratios[outside]), float(ratios[-1 - outside]), rounds=len(before) + len(after))
 
 
 @lru_cache

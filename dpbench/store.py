@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dpbench.checksum import sealed
 from dpbench.errors import DpbenchError
 from dpbench.records import SCHEMA, Cell, Metric, Record, to_json
 from dpbench.results import DIRECTORY, Header, Results, latest, read
@@ -163,7 +164,7 @@ def _in_short(record: Record) -> Record:
 
 
 def _header_line(header: Header) -> str:
-    return json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
+    return sealed(json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":")))
 
 
 def _open_new(directory: Path, stem: str) -> tuple[Path, int]:

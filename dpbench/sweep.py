@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpbench import store
+from dpbench import contain, store
 from dpbench.entrypoints import points
 from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
@@ -87,8 +87,9 @@ def sweep(
     Raises:
         DpbenchError: for whatever can be known to be wrong before; then nothing is written.
     """
-    from dpbench.environment import environment
-    from dpbench.registry import source_hash
+    with contain.uninterrupted():
+        from dpbench.environment import environment
+        from dpbench.registry import source_hash
 
     with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}

@@ -125,17 +125,18 @@ class Clock:
     def tell(self) -> None:
         """The samples of each, to the nanosecond; when they began, to the microsecond."""
         for name, samples in self._samples.items():
-            self._send(
-                {
-                    "event": "result",
-                    "implementation": name,
-                    "seconds": [round(s.seconds, 9) for s in samples],
-                    "at": [round(s.at - self._started, 6) for s in samples],
-                    "started": round(self._started, 6),
-                    "warm_up": self._warm[name].steps,
-                    "settled": self._warm[name].settled,
-                }
-            )
+            with Telling(name, self._send):
+                self._send(
+                    {
+                        "event": "result",
+                        "implementation": name,
+                        "seconds": [round(s.seconds, 9) for s in samples],
+                        "at": [round(s.at - self._started, 6) for s in samples],
+                        "started": round(self._started, 6),
+                        "warm_up": self._warm[name].steps,
+                        "settled": self._warm[name].settled,
+                    }
+                )
 
 
 def ready(name: str, built: Built, job: Job) -> tuple[Prepared, Built]:

@@ -175,6 +175,31 @@ def test_a_model_that_cannot_be_built_ends_every_cell_of_its_workload():
     assert len(launcher.jobs) == 2
 
 
+@pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.OK), (2, Outcome.FAILED)])
+def test_a_process_that_dies_while_nobody_is_at_work_is_tried_once_more(deaths, outcome):
+    class Unlucky(FakeLauncher):
+        def start(self, job):
+            child = super().start(job)
+            return FakeChild([], -11) if len(self.jobs) <= deaths else child
+
+    launcher = Unlucky()
+    records, _ = run(launcher)
+    assert {r.outcome for r in records.values()} == {outcome}
+    assert [job.kind for job in launcher.jobs[:2]] == ["parity", "parity"]
+
+
+@pytest.mark.parametrize("kind", ["parity", "memory", "round"])
+def test_a_child_that_is_done_without_a_figure_of_each_does_not_go_on_for_ever(kind):
+    class Silent(FakeLauncher):
+        def start(self, job):
+            child = super().start(job)
+            return FakeChild([started(job.implementations[0]), {"event": "done"}], 0) if job.kind == kind else child
+
+    records, _ = run(Silent())
+    assert {r.outcome for r in records.values()} == {Outcome.FAILED}
+    assert all("without a result of each" in r.reason for r in records.values())
+
+
 def test_a_gradient_is_checked_once_for_all_batch_sizes():
     launcher = FakeLauncher()
     records, _ = run(launcher, workloads=(W8, W16))

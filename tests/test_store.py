@@ -1,5 +1,4 @@
 import errno
-import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,7 +7,7 @@ import pytest
 
 from dpbench import store
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, to_json
+from dpbench.records import Cell
 from tests.records_for_tests import ENVIRONMENT, record, workload, write
 
 NAMES = ["nonprivate", "bk", "opacus"]
@@ -166,7 +165,7 @@ def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
     path = begun(tmp_path)
-    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 4}) + "\n")
+    path.write_text(path.read_text() + '{"schema": 4}\n')
     with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 4"):
         store.read(path)
 

@@ -1,6 +1,12 @@
 import subprocess
 import sys
 
+import pytest
+
+from tests.records_for_tests import sweep, write
+
+HEAVY = ("torch", "pandas", "matplotlib", "rich")
+
 MODULES = [
     *("records", "store", "stats", "selection", "suite", "frame", "rows", "history"),
     *("state", "comparability", "environment", "nvml", "procfs"),
@@ -11,8 +17,27 @@ MODULES = [
 
 
 def test_results_are_read_and_shown_without_torch():
-    heavy = ("torch", "pandas", "matplotlib", "rich")
     imports = "\n".join(f"import dpbench.{module}" for module in MODULES)
-    code = f"import sys\n{imports}\nprint([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert imported(imports, HEAVY) == "[]"
+
+
+def imported(code, heavy, *arguments):
+    """Which of these a fresh process has imported at the end of this code."""
+    said = f"atexit.register(lambda: sys.stderr.write(str([m for m in {heavy} if m in sys.modules])))"
+    whole = f"import atexit, sys\n{said}\n{code}"
+    done = subprocess.run([sys.executable, "-c", whole, *arguments], capture_output=True, text=True, check=True)
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize("rounds", [3, 6])
+@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["table"], ["table", "--relative-to", "nonprivate"]])
+def test_a_command_on_results_imports_what_it_needs_and_no_more(tmp_path, command, rounds):
+    heavy = HEAVY
+    if rounds < 6 or command == ["table"]:
+        heavy = (*heavy, "numpy")  # intervals need it, which there are from six rounds on
+    path = write(tmp_path, sweep(rounds))
+    assert imported("from dpbench.cli import main; main()", heavy, *command, str(path)) == "[]"
+
+
+def test_the_commands_are_listed_without_torch():
+    assert imported("from dpbench.cli import main; main()", ("torch", "pandas", "matplotlib"), "--help") == "[]"

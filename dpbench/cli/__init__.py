@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
 
 from dpbench.cli.lazy import Group
+from dpbench.cli.said import say, silence
 from dpbench.errors import DpbenchError
 
 app = typer.Typer(
@@ -38,13 +38,14 @@ def main() -> None:
     try:
         app()
     except DpbenchError as error:
-        print(f"dpbench: {error}", file=sys.stderr)
+        say(f"dpbench: {error}")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output (head, less) has gone; the end of the process would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        silence(sys.stdout)
         sys.exit(0)
     except OSError as error:
         # A full disk, a directory that may not be written to: said in a line, as mistakes are.
-        print(f"dpbench: {error.filename or 'stdout'}: {error.strerror}", file=sys.stderr)
+        say(f"dpbench: {error.filename or 'stdout'}: {error.strerror}")
+        silence(sys.stdout)
         sys.exit(2)

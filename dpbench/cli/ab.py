@@ -15,7 +15,8 @@ from dpbench.ab import ab as both
 from dpbench.change import Verdict
 from dpbench.cli.both import controls, watched
 from dpbench.cli.compare import NOT_COMPARABLE, TRIPPED, verdicts
-from dpbench.cli.run import FAILURES, course, ended_as_interrupted
+from dpbench.cli.run import FAILURES, course
+from dpbench.cli.signals import ended_as_interrupted
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
 from dpbench.reporting import changes as reporting

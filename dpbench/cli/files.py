@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import tempfile
@@ -20,7 +21,10 @@ from dpbench.selection import select
 
 def opened(files: Sequence[str] | None) -> list[Results]:
     """The files named (paths, directories or globs), or the last run; remarks go to stderr."""
-    return read_all(list(files) if files else latest(), lambda text: typer.echo(text, err=True))
+    results = read_all(list(files) if files else latest(), lambda text: typer.echo(text, err=True))
+    # It stays until the command ends, and is not to be searched for garbage whenever more is made of it.
+    gc.freeze()
+    return results
 
 
 def opened_one(name: str) -> Results:
@@ -51,8 +55,8 @@ def narrowed(results: Results, expression: str | None) -> Results:
     if expression is None:
         return results
     cells = list(dict.fromkeys([*results.header.cells, *(r.cell for r in results.records)]))
-    chosen = select(cells, expression)
-    kept = tuple(r for r in results.records if r.cell in set(chosen))
+    chosen = dict.fromkeys(select(cells, expression))
+    kept = tuple(r for r in results.records if r.cell in chosen)
     return replace(results, header=replace(results.header, cells=tuple(chosen)), records=kept)
 
 

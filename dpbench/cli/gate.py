@@ -18,7 +18,8 @@ from dpbench.change import Change
 from dpbench.cli.both import controls, watched
 from dpbench.cli.compare import verdicts
 from dpbench.cli.files import narrowed
-from dpbench.cli.run import INTERRUPTED, ended_as_interrupted
+from dpbench.cli.run import INTERRUPTED
+from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import line_of
 from dpbench.comparability import library_differences
 from dpbench.comparison import compare, differences
@@ -162,6 +163,7 @@ def measured(suite: Suite, select: str | None, results: Path) -> Path:
                 done.append(event)
                 print(f"  {event.cell.workload.label()}  {line_of(rows(done)[-1])}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
+        not_interrupted_again()
         events.close()
         print(f"interrupted: {len(done)} cells are in {path}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -28,7 +28,6 @@ from dpbench.models.spec import Spec
 from dpbench.models.task import Task
 from dpbench.records import Workload
 
-
 AXES = {"seq_len": "T", "image_size": "px", "layers": "layers"}
 """Axes of a workload, and the options that mean the same."""
 

@@ -14,7 +14,7 @@ from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import WORDS, count, duration, ratio, significant, size
 from dpbench.reporting.remarks import remarks, said_of
 from dpbench.reporting.sparkline import sparkline
-from dpbench.stats import Estimate
+from dpbench.shift import Interval
 
 
 def lines(history: History, unicode: bool = False) -> list[str]:
@@ -189,7 +189,7 @@ def _time(time: datetime) -> str:
     return time.isoformat(timespec="seconds")
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, float | None]:
+def _estimate(estimate: Interval | None) -> dict[str, float | None]:
     """JSON has no infinity: a ratio to nothing is null."""
     if estimate is None or estimate.value == float("inf"):
         return {"value": None, "low": None, "high": None}

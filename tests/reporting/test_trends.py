@@ -8,7 +8,7 @@ from dpbench.history import Change, History, history
 from dpbench.records import Outcome, Traced
 from dpbench.reporting import trends
 from dpbench.results import read
-from dpbench.stats import Estimate
+from dpbench.shift import Interval
 from tests.records_for_tests import PARTIAL, nights, record, rounds_of
 
 
@@ -30,9 +30,9 @@ def worded(ratio, value="seconds", was="", now=""):
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        (Estimate(1.22, 1.18, 1.26), "1.22x slower [1.18, 1.26]"),
-        (Estimate(0.5, 0.4, 0.8), "2.00x faster [1.25, 2.50]"),
-        (Estimate(1.22), "1.22x slower (too few runs on one side for an interval)"),
+        (Interval(1.22, 1.18, 1.26), "1.22x slower [1.18, 1.26]"),
+        (Interval(0.5, 0.4, 0.8), "2.00x faster [1.25, 2.50]"),
+        (Interval(1.22), "1.22x slower (too few runs on one side for an interval)"),
     ],
 )
 def test_a_measured_change_says_how_much_and_how_sure(ratio, said):
@@ -50,7 +50,7 @@ def test_a_measured_change_says_how_much_and_how_sure(ratio, said):
     ],
 )
 def test_a_counted_change_says_the_numbers(ratio, was, now, said):
-    assert worded(Estimate(ratio), "traced_flops", was, now) == said
+    assert worded(Interval(ratio), "traced_flops", was, now) == said
 
 
 def test_an_outcome_says_what_it_was():
