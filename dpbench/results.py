@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import core_schema
 
-from dpbench.checksum import unsealed
+from dpbench.checksum import sealed, unsealed
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
 from dpbench.garbage import uncollected
@@ -70,6 +70,11 @@ def read(path: Path | str) -> Results:
         content = path.read_bytes()
     except OSError as error:
         raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
+    return parsed(path, content)
+
+
+def parsed(path: Path, content: bytes) -> Results:
+    """The same of what was read from ``path``."""
     lines = content.split(b"\n")
     tail = lines.pop()
     if not tail and len(lines) > 1 and lines[-1].endswith(b"\0"):
@@ -97,6 +102,11 @@ def read(path: Path | str) -> Results:
             f"the {len(lines) - 1} records before it are whole"
         )
     return Results(path, header, tuple(records.values()), torn, len(content) - len(tail))
+
+
+def header_line(header: Header) -> str:
+    """The first line of a file."""
+    return sealed(json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":")))
 
 
 def latest(directory: Path | str = DIRECTORY) -> Path:

@@ -46,7 +46,8 @@ def of_one_run(cell: Cell, base: Record, new: Record, min_effect: float = MIN_EF
     """
     first = paired(per_example(new), per_example(base))
     again = paired(per_example(new, AGAIN), per_example(base, AGAIN), seed=1)
-    control = paired(per_example(base, CONTROL), per_example(base), seed=2)
+    timed_twice = new if CONTROL in new.metrics else base
+    control = paired(per_example(timed_twice, CONTROL), per_example(timed_twice), seed=2)
     verdict, reason = judged(first, min_effect), _too_few(first)
     if again is not None and (second := judged(again, min_effect)) is not verdict:
         verdict, reason = Verdict.INCONCLUSIVE, f"{verdict} at first, {second} when it was repeated"
@@ -89,7 +90,7 @@ def per_example(record: Record, name: str = SECONDS) -> list[list[float]]:
 
 def _too_few(ratio: Ratio | None) -> str:
     if ratio is None:
-        return "not timed in both"
+        return "no round in both"
     if not math.isfinite(ratio.value):
         return "a time that is no number"
     return f"{ratio.rounds} rounds, an interval needs {MIN_ROUNDS}" if ratio.low is None else ""

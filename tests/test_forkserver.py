@@ -217,6 +217,23 @@ with ForkServer(work={WORK!r}) as server:
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("fork", [pytest.param(True, marks=linux), False])
+def test_children_run_in_the_directory_and_environment_that_are_given(tmp_path, fork):
+    """Other source than ours, as of another checkout."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "elsewhere.py").write_text("""
+import os
+def work(job, send):
+    send({"event": "facts", "facts": {"cwd": os.getcwd(), "said": os.environ["SAID"], "home": os.environ.get("HOME")}})
+""")
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "source"), str(ROOT)]), "SAID": "this"}
+    with ForkServer(work="elsewhere:work", fork=fork, directory=tmp_path, environment=environment) as server:
+        child = server.start(job("any"))
+        ((facts,),) = [[m["facts"] for m in messages(child)]]
+        child.wait()
+    assert facts == {"cwd": str(tmp_path), "said": "this", "home": os.environ.get("HOME")}
+
+
 def test_fork_is_used_where_it_is_safe():
     assert (sys.platform == "linux") == CAN_FORK
 

@@ -98,7 +98,7 @@ def test_a_header_of_an_older_schema_is_read(tmp_path):
     path = write(tmp_path, [record(on=workload(batch=2))])
     now = read(path)
     path.write_text(unsealed(path.read_text()).replace('"dpbench":3', '"dpbench":2', 1))
-    assert read(path) == now
+    assert (read(path).header, read(path).records) == (now.header, now.records)
 
 
 def test_of_a_cell_that_was_run_twice_the_later_record_counts(tmp_path):

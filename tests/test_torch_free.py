@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tests.records_for_tests import sweep, write
+from tests.records_for_tests import record, sweep, write
 
 HEAVY = ("torch", "pandas", "matplotlib", "rich")
 
@@ -12,7 +12,7 @@ MODULES = [
     *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
     *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
-    *("reporting.benchmarks", "reporting.flat"),
+    *("reporting.benchmarks", "reporting.flat", "reporting.changes", "reporting.visible", "reporting.github"),
 ]
 
 
@@ -41,3 +41,16 @@ def test_a_command_on_results_imports_what_it_needs_and_no_more(tmp_path, comman
 
 def test_the_commands_are_listed_without_torch():
     assert imported("from dpbench.cli import main; main()", ("torch", "pandas", "matplotlib"), "--help") == "[]"
+
+
+@pytest.mark.parametrize("words", [["compare"], ["compare", "--json"], ["compare", "again"]])
+def test_results_are_looked_at_without_torch(tmp_path, words):
+    heavy = ("torch", "pandas", "matplotlib")
+    path = str(write(tmp_path, [record("nonprivate"), record()]))
+    command = ["dpbench", words[0], path, *(path if word == "again" else word for word in words[1:])]
+    code = (
+        f"import sys, dpbench.cli\nsys.argv = {command}\ntry:\n    dpbench.cli.main()\n"
+        f"finally:\n    print([m for m in {heavy} if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from dpbench.job import Job
 from dpbench.records import Workload
 from dpbench.worker import work
+from implementations import bk
 
 MISBEHAVING = Path(__file__).parent / "misbehaving"
 MLP = Workload(model="synthetic:mlp(width=8,depth=2)", batch=5)
@@ -182,3 +184,22 @@ prepare = Step
     assert after is not built
     assert marks(after.model) != marks(built.model)
     assert all(torch.equal(a, b) for a, b in zip(after.model.parameters(), built.model.parameters(), strict=True))
+
+
+def test_the_source_of_each_is_told_and_of_a_file_as_it_is(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(Path(bk.__file__).read_text())
+    messages = told("sources", str(path), "bk", "no such")
+    found = {m["implementation"]: m["source"] for m in of(messages, "result")}
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    assert found == {str(path): expected, "bk": expected}
+    assert [m["implementation"] for m in of(messages, "ended")] == ["no such"]
+
+
+def test_a_trace_tells_costs_by_module_without_computing():
+    messages = told("trace", "nonprivate", "opacus")
+    found = {m["implementation"]: m["traced"] for m in of(messages, "result")}
+    for traced in found.values():
+        assert sum(traced["modules"].values()) == traced["flops"]
+        assert min(traced["flops"], traced["bytes"], traced["peak"]) > 0
+    assert found["opacus"]["peak"] > found["nonprivate"]["peak"]

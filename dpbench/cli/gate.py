@@ -14,9 +14,8 @@ from typing import Annotated
 import typer
 
 from dpbench.ab import ab, pairs_of
-from dpbench.change import Change
+from dpbench.change import Change, verdicts
 from dpbench.cli.both import controls, watched
-from dpbench.cli.compare import verdicts
 from dpbench.cli.files import narrowed
 from dpbench.cli.run import INTERRUPTED
 from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
@@ -24,7 +23,7 @@ from dpbench.cli.watch import line_of
 from dpbench.comparability import library_differences
 from dpbench.comparison import compare, differences
 from dpbench.errors import DpbenchError
-from dpbench.gate import Ruling, blamed_on_versions, judge
+from dpbench.gate import FAILED, Ruling, blamed_on_versions, judge
 from dpbench.records import Record
 from dpbench.reporting import changes as reporting
 from dpbench.reporting import github
@@ -77,7 +76,7 @@ def gate(
             "there is no base: give --base REF (origin/main, HEAD~1) or --base FILE.jsonl, or write base = ... into "
             "[tool.dpbench.gate] of pyproject.toml"
         )
-    wanted = verdicts(",".join(rules.fail_on)) | verdicts(fail_on)
+    wanted = verdicts([*rules.fail_on, *(fail_on or "").split(",")])
     chosen = [_suite(name, rules) for name in rules.suite]
     ended_as_interrupted()
     if not rules.base.endswith(".jsonl"):
@@ -89,7 +88,11 @@ def gate(
     elif accept:
         if select:
             raise DpbenchError("--accept writes all cells of a suite; leave -k out")
-        typer.echo(f"accepted: {accepted(read(measured(chosen[0], None, results)), rules.base)}", err=True)
+        made = read(measured(chosen[0], None, results))
+        if any(r.outcome.is_failure for r in made.records):
+            typer.echo(f"not accepted: cells of {made.path} failed, were wrong or timed out", err=True)
+            raise typer.Exit(FAILED)
+        typer.echo(f"accepted: {accepted(made, rules.base)}", err=True)
         return
     else:
         found = _against_file(chosen[0], rules, Path(rules.base), select, results)
@@ -141,10 +144,10 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
 def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, results: Path) -> Found:
     if not base.is_file():
         raise DpbenchError(f"there is no file {base}; measure and write it with: dpbench gate --base {base} --accept")
-    before = narrowed(read(base), select)
+    before = read(base)
     after = read(measured(suite, select, results))
     libraries = library_differences(before.header.environment, after.header.environment)
-    changes = blamed_on_versions(compare(before, after, rules.min_effect), libraries)
+    changes = narrowed(blamed_on_versions(compare(before, after, rules.min_effect), libraries), select)
     title = "; ".join([f"base: {base}, {before.header.started}", *differences(before, after)])
     return Found(title, changes, list(after.records))
 
