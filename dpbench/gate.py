@@ -102,3 +102,17 @@ def blamed_on_versions(changes: Sequence[Change], differences: Sequence[str]) ->
         else c
         for c in changes
     ]
+
+
+def seen_once(changes: Sequence[Change]) -> list[Change]:
+    """Times that two runs tell apart, which nobody has repeated: a gate that stands on them would cry wolf."""
+    return [
+        replace(
+            c,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=f"{c.verdict} in another run than the base, which is not timed again; --base REF times both in turns",
+        )
+        if c.quantity == "seconds" and c.verdict in (Verdict.SLOWER, Verdict.FASTER)
+        else c
+        for c in changes
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from dpbench.errors import Refused
 from dpbench.job import Job
 from dpbench.records import Workload
 from dpbench.worker import work
@@ -162,9 +163,7 @@ def test_what_was_imported_for_the_job_is_told():
     assert isinstance(messages[-1]["imported"], list)
 
 
-def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
-    path = tmp_path / "hooks.py"
-    path.write_text("""
+HOOKED = """
 import torch
 from dpbench.interface import Output, Supports
 TITLE, MODULES, SUPPORTS, PRIVATE = "hooks", "-", Supports(), True
@@ -183,19 +182,42 @@ class Step:
     def close(self):
         self.handle.remove()
 prepare = Step
-""")
+"""
+
+
+def ready_on_a_shared_model(name):
     from dpbench.built import Built
     from dpbench.tensors import marks
     from dpbench.timing import ready
 
     built = Built(MLP, 5)
-    job = Job(kind="round", workload=MLP)
-    _, after = ready("bk", built, job)
-    assert after is built
-    _, after = ready(str(path), built, job)
-    assert after is not built
-    assert marks(after.model) != marks(built.model)
-    assert all(torch.equal(a, b) for a, b in zip(after.model.parameters(), built.model.parameters(), strict=True))
+    before = marks(built.model)
+    step = ready(name, built, Job(kind="round", workload=MLP))
+    assert marks(built.model) == before
+    return step, built
+
+
+def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
+    path = tmp_path / "hooks.py"
+    path.write_text(HOOKED)
+    step, built = ready_on_a_shared_model(str(path))
+    own = step._built
+    assert own is not built
+    assert all(torch.equal(a, b) for a, b in zip(own.model.parameters(), built.model.parameters(), strict=True))
+    step.warm_up()
+    step.close()
+
+
+def test_an_implementation_that_leaves_the_model_alone_shares_it():
+    step, built = ready_on_a_shared_model("bk")
+    assert step._built is built
+
+
+def test_an_implementation_that_leaves_a_hook_where_others_are_timed_is_refused(tmp_path):
+    path = tmp_path / "hooks.py"
+    path.write_text(HOOKED.replace("self.handle.remove()", "pass"))
+    with pytest.raises(Refused, match=r"leaves a hook, .* on the model after close\(\).*Undo in close"):
+        ready_on_a_shared_model(str(path))
 
 
 def test_the_source_of_each_is_told_and_of_a_file_as_it_is(tmp_path):

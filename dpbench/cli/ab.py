@@ -88,7 +88,7 @@ def ab(
     if as_json:
         typer.echo(json.dumps([c.as_json() for c in changes], indent=1))
     else:
-        typer.echo("\n".join(["", *reporting.lines(changes), *controls(changes)]))
+        typer.echo("\n".join(["", *reporting.lines(changes), *controls(made)]))
     if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):
         raise typer.Exit(FAILURES)
     if any(c.verdict in wanted for c in changes):

@@ -72,11 +72,11 @@ def build(spec: Spec, workload: Workload) -> Task:
     spec.refuse(workload, "classes", "attention", "loss_chunk", *(a for a, o in AXES.items() if o not in known))
     for axis, option in AXES.items():
         if option in known and (value := spec.settle(option, axis, workload)) is not None:
-            options[option] = value
+            options.setdefault(option, value)
     first = options.pop("first", known.get("first", True))
     try:
         with torch.device("meta"):
-            shape = _output(kind(**options))
+            shape = kind(**options).output
     except (RuntimeError, ValueError, AssertionError) as error:
         raise DpbenchError(f"layer:{spec.name} cannot be built with {_spelled(known | options)}: {error}") from error
     piece = kind(**options)
@@ -98,15 +98,9 @@ def options_of(name: str) -> dict[str, Any]:
 
 def described() -> dict[str, str]:
     """What each layer is, and its options as they stand in brackets."""
-
     what = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in KINDS.items()}
     return {name: f"{text} {_spelled(options_of(name))}" for name, text in what.items()}
 
 
 def _spelled(options: Mapping[str, Any]) -> str:
-    return ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
-
-
-def _output(piece: Piece) -> torch.Size:
-    """The shape that one example's output has."""
-    return piece.call(piece.layer, *piece.inputs(1)).shape[1:]
+    return ",".join(f"{name}={str(value).lower()}" for name, value in options.items())

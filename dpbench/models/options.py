@@ -19,13 +19,15 @@ def defaults(build: Callable[..., Any]) -> dict[str, Any]:
 def checked(spec: Spec, known: dict[str, Any], from_zero: Collection[str] = ()) -> dict[str, Any]:
     """The options of ``spec``, each of the kind of its default in ``known``; 1e6 is a whole number, too.
 
-    A default of None stands for a whole number; those ``from_zero`` may be 0, others are 1 or more.
+    A default of None stands for a whole number or none; those ``from_zero`` may be 0, others are 1 or more.
 
     Raises:
         DpbenchError: for an unknown option, with near matches, or a value of another kind.
     """
     options = spec.take(known)
     for name, value in options.items():
+        if value is None and known[name] is None:
+            continue
         kind, lowest = type(known[name]), 0 if name in from_zero else 1
         if kind is bool or kind is str:
             fits, expected = type(value) is kind, "true or false" if kind is bool else "a word"

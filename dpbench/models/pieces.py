@@ -34,6 +34,13 @@ class Piece:
     call: Callable[..., Tensor] = plain
     ids: int = 0
     """Inputs are whole numbers below this; 0: they are normal numbers."""
+    known: tuple[int, ...] = ()
+    """The shape of one example's output, where the layer would take long to tell."""
+
+    @property
+    def output(self) -> torch.Size:
+        """The shape of one example's output."""
+        return torch.Size(self.known) if self.known else self.call(self.layer, *self.inputs(1)).shape[1:]
 
     def inputs(self, size: int, generator: Generator | None = None) -> list[Tensor]:
         """What the layer reads of so many examples."""
@@ -120,7 +127,8 @@ def recurrent(kind: Callable[..., nn.Module], name: str) -> Callable[..., Piece]
         d: int = 100, p: int = 100, T: int = 128, layers: int = 1, bidirectional: bool = False, bias: bool = True
     ) -> Piece:
         layer = kind(d, p, layers, bias=bias, batch_first=True, bidirectional=bidirectional)
-        return Piece(layer, ((T, d),), first_of_several)
+        # Without memory torch goes through the steps one by one.
+        return Piece(layer, ((T, d),), first_of_several, known=(T, 2 * p if bidirectional else p))
 
     build.__doc__ = f"{name} on (B, T, d) with a state of p numbers."
     return build
