@@ -110,7 +110,7 @@ def seen_once(changes: Sequence[Change]) -> list[Change]:
         replace(
             c,
             verdict=Verdict.INCONCLUSIVE,
-            reason=f"{c.verdict} in another run than the base, which is not timed again; --base REF times both in turns",
+            reason=f"{c.verdict} in another run than the base, seen once; --base REF times both in turns",
         )
         if c.quantity == "seconds" and c.verdict in (Verdict.SLOWER, Verdict.FASTER)
         else c
