@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from dpbench import stats
 from dpbench.coverage import NormMethod
+from dpbench.garbage import uncollected
 from dpbench.records import MAX, Metric, Outcome, Record, Workload
 from dpbench.results import Results
 from dpbench.timed import SECONDS
@@ -169,6 +170,7 @@ _AXES = {f.name for f in fields(Workload)} - {"batch"}
 _key = cache(Workload.key)
 
 
+@uncollected()
 def rows(results: Results | Iterable[Record], baseline: str = "nonprivate", file: str = "") -> list[Row]:
     """The rows of one file, or of records that were taken in one run, in their order."""
     if isinstance(results, Results):

@@ -18,6 +18,7 @@ from dpbench.models.layers import AXES, KINDS, options_of
 from dpbench.parity import Oracle
 from dpbench.records import Workload
 from dpbench.reference import per_example
+from dpbench.sweep import cells_of
 
 SMALL = {
     "linear": "d=6,p=5,T=3",
@@ -246,3 +247,12 @@ def test_weights_and_batches_are_seeded():
     assert torch.equal(first.model.direction, again.model.direction)
     assert not torch.equal(flat[0], flat[2])
     assert torch.equal(first.batches(2, 5)["x"][0], again.batches(2, 5)["x"][0])
+
+
+def test_the_shipped_suite_of_layers_has_what_opacus_benchmarks_have():
+    models = {cell.workload.model for cell in cells_of(suite.load("layers"))}
+    assert {"linear", "conv2d", "layernorm", "instancenorm", "groupnorm", "embedding", "mha", "rnn", "gru", "lstm"} <= {
+        model.removeprefix("layer:").partition("(")[0] for model in models
+    }
+    for model in models:
+        build(Workload(model=model, batch=16))
