@@ -70,6 +70,9 @@ class Row:
     """The median seconds of each round, of one example of a step; nothing in a round that was lost."""
     outliers: Figure[int] = Figure(lambda row: sum(len(stats.outliers(r)) for r in _timings(row.record)))
     scatter: Figure[float | None] = Figure(lambda row: stats.scatter(_timings(row.record)))
+    unsettled: Figure[int] = Figure(lambda row: sum(not r.settled for r in row.record.rounds))
+    throttled: Figure[int] = Figure(lambda row: sum(bool(r.state.throttled) for r in row.record.rounds))
+    others: Figure[float | None] = Figure(lambda row: _others(row.record))
     seconds: Figure[float | None] = Figure(lambda row: row.time.value if row.time else None)
     seconds_low: Figure[float | None] = Figure(lambda row: row.time.low if row.time else None)
     seconds_high: Figure[float | None] = Figure(lambda row: row.time.high if row.time else None)
@@ -85,6 +88,9 @@ class Row:
     memory_relative: Figure[float | None] = Figure(lambda row: _memory_relative(row))
     process_peak: Figure[float | None] = Figure(lambda row: _value(row.record, "peak_process"))
     resident: Figure[float | None] = Figure(lambda row: _value(row.record, "resident"))
+    flops: Figure[int | None] = Figure(lambda row: t.flops if (t := row.record.traced) else None)
+    traffic: Figure[int | None] = Figure(lambda row: t.bytes if (t := row.record.traced) else None)
+    traced_peak: Figure[int | None] = Figure(lambda row: t.peak if (t := row.record.traced) else None)
     parameters: Figure[int | None] = Figure(lambda row: row.record.facts.get("parameters"))
     trainable_parameters: Figure[int | None] = Figure(lambda row: row.record.facts.get("trainable"))
     tokens: Figure[float | None] = Figure(lambda row: row.record.facts.get("tokens"))
@@ -143,6 +149,9 @@ COLUMNS = {
     "rounds": "rounds that were timed, a fresh process each",
     "outliers": "timings with a modified z-score above 3.5 in their round; they are counted, not removed",
     "scatter": "distance between the quartiles of a round's timings, relative to their median; the rounds' median",
+    "unsettled": "rounds in which steps were still getting faster when the warm-up's time was up",
+    "throttled": "rounds in which a clock was held down, and that count, since repeating them did not help",
+    "others": "share of the CPU time of all cores that went to other processes, median of the rounds; empty: not told",
     "seconds": "s per step: median of the rounds' medians",
     "seconds_low": f"lower end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
     "seconds_high": f"upper end of its 95 % interval; empty below {stats.MIN_ROUNDS} rounds",
@@ -157,6 +166,9 @@ COLUMNS = {
     "memory_relative": "memory / memory of the baseline",
     "process_peak": "bytes, peak resident memory of the process",
     "resident": "bytes that were there before the step",
+    "flops": "FLOPs of a step, counted in a trace; empty: not traced",
+    "traffic": "bytes that a step reads and writes, counted in a trace",
+    "traced_peak": "bytes, peak memory counted in a trace, above parameters, buffers and batch",
     "parameters": "number of parameters of the model",
     "trainable_parameters": "number of those that are trained",
     "tokens": "tokens per example; empty for models without tokens",
@@ -231,6 +243,11 @@ def _per_example(record: Record) -> list[list[float]]:
 def _speed(row: Row) -> stats.Estimate | None:
     """A ratio of throughputs, also where two take steps of different sizes."""
     return stats.paired_ratio(row.baseline.per_example, row.per_example) if row.baseline else None
+
+
+def _others(record: Record) -> float | None:
+    told = [r.state.others for r in record.rounds if r.state.others is not None]
+    return stats.median(told) if told else None
 
 
 def memory_of(record: Record) -> float | None:
