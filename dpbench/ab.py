@@ -20,7 +20,7 @@ from dpbench.coverage import Coverage
 from dpbench.errors import DpbenchError, EmptySelection
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
-from dpbench.records import MAX, Cell, Outcome, Record, Workload
+from dpbench.records import MAX, Cell, Metric, Outcome, Record, Workload
 from dpbench.runner import Event, Progress, Runner
 from dpbench.selection import select as selected
 from dpbench.sides import Side
@@ -247,9 +247,18 @@ class _Both:
             for i in which:
                 if i not in struck and end.implementation in (None, self._name(made[i], seat)):
                     base, new = made[i]
-                    made[i] = (base, _ended(new, end)) if seat == "new" else (_ended(base, end), new)
+                    if end.outcome is Outcome.OUT_OF_MEMORY and "memory" in self.suite.measure:
+                        # Alone it had room: that there is none for three at once is nobody's fault.
+                        made[i] = _untimed(base), _untimed(new)
+                    else:
+                        made[i] = (base, _ended(new, end)) if seat == "new" else (_ended(base, end), new)
                     struck.append(i)
         return struck
+
+
+def _untimed(record: Record) -> Record:
+    reason = "memory ran out while both sides and the control were there at once, as they are in turns: a smaller batch"
+    return replace(record, metrics={**record.metrics, SECONDS: Metric("s", ())}, rounds=(), reason=reason)
 
 
 def _ended(record: Record, end: Ended) -> Record:

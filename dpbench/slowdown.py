@@ -50,7 +50,7 @@ def of_one_run(cell: Cell, base: Record, new: Record, min_effect: float = MIN_EF
     again = paired(per_example(new, AGAIN), per_example(base, AGAIN), seed=1)
     timed_twice = new if CONTROL in new.metrics else base
     control = paired(per_example(timed_twice, CONTROL), per_example(timed_twice), seed=2)
-    verdict, reason = judged(first, min_effect), _too_few(first)
+    verdict, reason = judged(first, min_effect), new.reason or _too_few(first)
     if again is not None and (second := judged(again, min_effect)) is not verdict:
         verdict, reason = Verdict.INCONCLUSIVE, f"{verdict} at first, {second} when it was repeated"
     if verdict in _DIFFERS and judged(control, min_effect) in _DIFFERS:

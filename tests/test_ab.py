@@ -141,6 +141,18 @@ def test_who_does_not_get_through_says_so_on_its_side_alone_and_the_others_go_on
     assert not stage.alive()
 
 
+@pytest.mark.parametrize("seat", SEATS)
+def test_what_fits_alone_and_not_beside_the_others_is_nobodys_fault(tmp_path, seat):
+    stage = Stage(trouble={(seat, "turns", "bk", 0): "out of memory"})
+    found, _ = measured(stage, tmp_path, measure=("memory", "seconds"))
+    pair = found["bk"]
+    assert [r.outcome for r in (pair.base, pair.new)] == [Outcome.OK, Outcome.OK]
+    change = of_one_run(pair.new.cell, pair.base, pair.new)
+    assert change.verdict is Verdict.NOT_COMPARABLE
+    assert "a smaller batch" in change.reason
+    assert rounds_taken(found["opacus"].new) == ROUNDS
+
+
 def test_who_ends_when_it_is_repeated_has_no_time(tmp_path):
     stage = Stage(factors={("new", "bk"): 1.3})
     starts = iter(range(1000))

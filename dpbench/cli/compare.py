@@ -43,11 +43,12 @@ def compare(
 
     \b
     Exit codes:
-      0  compared
-      1  a verdict of --fail-on
-      2  a mistake in what was asked
-      4  nothing in them may be compared: other hardware, no cell in common
-      5  nothing selected
+      0    compared
+      1    a verdict of --fail-on
+      2    a mistake in what was asked
+      4    something may not be compared: other hardware, no cell in common
+      5    nothing selected
+      130  interrupted
     """
     effect(min_effect)
     wanted = verdicts((fail_on or "").split(","))

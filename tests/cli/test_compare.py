@@ -1,8 +1,10 @@
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -49,6 +51,19 @@ def test_each_exit_code_through_a_real_process(tmp_path):
         done = process(*words)
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
         assert said in done.stdout + done.stderr
+
+
+def test_ctrl_c_while_it_waits_for_records_ends_it_with_130(tmp_path):
+    base, _ = pair(tmp_path)
+    code = "import dpbench.cli, sys; print(1, flush=True); dpbench.cli.main()"
+    command = [sys.executable, "-c", code, "compare", str(base), "-"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, b"Traceback" in err) == (130, False)
 
 
 def test_json_is_all_there_is_on_stdout_whatever_the_figures(tmp_path):
