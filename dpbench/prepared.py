@@ -41,9 +41,12 @@ class Prepared:
         """The memory of one step, above parameters, buffers and batch."""
 
         def step() -> None:
-            self._clear()
             self._whole(self._built.batch)
+            # At its end, not at its beginning: what a meter saw allocated would be freed in its next run, as if
+            # that needed so much less.
+            self._clear()
 
+        self._clear()
         return meter.memory(step)
 
     def close(self) -> None:
