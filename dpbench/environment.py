@@ -11,7 +11,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -94,12 +94,19 @@ def _flags() -> dict[str, Any]:
         "interop_threads": torch.get_num_interop_threads(),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
         "allocator": ALLOCATOR,
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
-        "tf32": torch.backends.cuda.matmul.allow_tf32,
+        "float32_matmul_precision": _old_flag(torch.get_float32_matmul_precision),
+        "tf32": _old_flag(lambda: torch.backends.cuda.matmul.allow_tf32),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "cudnn_benchmark": cudnn.benchmark,
         "cudnn_deterministic": cudnn.deterministic,
     }
+
+
+def _old_flag(read: Callable[[], Any]) -> Any:
+    """Null where a script has set what replaced it (``torch.backends.fp32_precision``): torch then refuses to tell."""
+    with suppress(RuntimeError):
+        return read()
+    return None
 
 
 def _settings() -> dict[str, Any]:

@@ -39,7 +39,15 @@ class Prepared:
 
     def memory(self, meter: Meter) -> dict[str, float]:
         """The memory of one step, above parameters, buffers and batch."""
-        return meter.memory(self.once)
+
+        def step() -> None:
+            self._whole(self._built.batch)
+            # At its end, not at its beginning: what a meter saw allocated would be freed in its next run, as if
+            # that needed so much less.
+            self._clear()
+
+        self._clear()
+        return meter.memory(step)
 
     def once(self) -> None:
         """One step, and before it the gradients of whoever was before cleared."""

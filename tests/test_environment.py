@@ -2,6 +2,9 @@ import hashlib
 import json
 import subprocess
 
+import pytest
+import torch
+
 from dpbench import environment as module
 from dpbench.environment import describe, environment
 from tests.fake_nvml import card, install
@@ -83,3 +86,13 @@ def test_therevision_says_whether_files_were_changed(tmp_path):
     assert len(module.revision(tmp_path)) == 40
     (tmp_path / "file").write_text("2")
     assert module.revision(tmp_path).endswith("+changes")
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="newer torch alone has this flag")
+def test_a_script_may_say_in_the_newer_way_how_float32_is_multiplied():
+    torch.backends.fp32_precision = "tf32"
+    try:
+        assert environment()["flags"]["float32_matmul_precision"] is None
+    finally:
+        torch.backends.fp32_precision = "none"
+    assert environment()["flags"]["float32_matmul_precision"] == "highest"

@@ -44,9 +44,11 @@ def test_every_step_on_the_clock_starts_without_gradients_and_ends_with_them(nam
     assert all(p.grad is None for p in built.model.parameters())
 
 
-def test_the_memory_is_what_the_meter_says():
+def test_the_memory_is_what_the_meter_says_of_steps_that_begin_without_gradients():
     built = Built(GRADIENT, 4)
-    assert Prepared("bk", built, GRADIENT).memory(FakeMeter(built.model)) == {"peak_live": 3.0}
+    meter = FakeMeter(built.model)
+    assert Prepared("bk", built, GRADIENT).memory(meter) == {"peak_live": 3.0}
+    assert meter.left == [False, False]
 
 
 def test_only_a_training_step_moves_the_weights():

@@ -90,6 +90,14 @@ def test_memory_comes_under_its_names_with_the_facts_of_the_model():
     assert result["memory"]["resident"] == 4 * 144 + 5 * 8 * 4 + 5 * 8
 
 
+def test_what_one_needs_does_not_depend_on_who_was_weighed_before():
+    wide = Workload(model="synthetic:mlp(width=256,depth=2)", batch=4)
+    names = ("nonprivate", "bk", "opacus")
+    together = {m["implementation"]: m["memory"] for m in of(told("memory", *names, workload=wide), "result")}
+    alone = {n: of(told("memory", n, workload=wide), "result")[0]["memory"] for n in names}
+    assert {n: together[n]["peak_live"] for n in names} == {n: alone[n]["peak_live"] for n in names}
+
+
 def test_instantiating_takes_the_memory_of_the_per_sample_gradients():
     wide = Workload(model="synthetic:mlp(width=64,depth=2)", batch=32)
     peaks = {
