@@ -19,7 +19,8 @@ REFERENCE = Path("results/reference")
 HEAD = [
     "# Faults",
     "",
-    "Made by `make faults`: each fault so many times, at random moments, in runs of six small cells on this machine.",
+    "Made by `make faults`: each fault so many times, at random moments, in runs of six small cells on one machine.",
+    "The end is that of the last process; where a run goes on after the fault, that of the whole run.",
     "",
     "| fault | times | cells lost | wrong figures | processes left | other surprises | longest until the end |",
     "|---|---|---|---|---|---|---|",

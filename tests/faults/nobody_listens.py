@@ -1,4 +1,4 @@
-"""No room behind stdout and stderr, or for the plots: the run goes on, into its file."""
+"""No room behind stdout and stderr: the run goes on, into its file."""
 
 from __future__ import annotations
 

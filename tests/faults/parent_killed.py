@@ -1,4 +1,4 @@
-"""kill -9 of the parent at a random moment, while one implementation has a process in a session of its own."""
+"""kill -9 of the parent at a random moment."""
 
 from __future__ import annotations
 
