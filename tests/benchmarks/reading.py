@@ -12,14 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from dpbench.records import SCHEMA, Cell, Metric, Round, Workload, to_json
+from dpbench.checksum import sealed, unsealed
+from dpbench.records import Cell, Metric, Round, Workload, to_json
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.palette import KNOWN
-from dpbench.results import Header
+from dpbench.results import Header, header_line
 from dpbench.state import State
 from tests.records_for_tests import ENVIRONMENT, record
 
@@ -57,17 +58,17 @@ def write(path: Path, number: int) -> int:
         rounds=tuple(Round(started=1.9e9 + i, warm_up=3, settled=True, state=STATE) for i in range(ROUNDS)),
     )
     like.metrics["step_seconds"] = Metric("s", (), at)
-    value = json.loads(to_json(like, ENVIRONMENT))
+    value = json.loads(unsealed(to_json(like, ENVIRONMENT).encode()))
     draw, longest = random.Random(0), 0
     with path.open("w", encoding="utf-8") as file:
-        file.write(json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}) + "\n")
+        file.write(header_line(header) + "\n")
         for cell in cells:
             value["cell"]["implementation"] = cell.implementation
             value["cell"]["workload"] |= {"batch": cell.workload.batch, "seq_len": 128, "threads": 1}
             value["metrics"]["step_seconds"]["samples"] = [
                 [0.1 * draw.lognormvariate(0, 0.02) for _ in range(SAMPLES)] for _ in range(ROUNDS)
             ]
-            line = json.dumps(value, separators=(",", ":"))
+            line = sealed(json.dumps(value, separators=(",", ":")))
             longest = max(longest, len(line))
             file.write(line + "\n")
     return longest
