@@ -6,10 +6,11 @@ base, are alive at once and take turns. What comes out slower or faster is timed
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from dpbench.state import watched
 from dpbench.suite import Suite, group, spelled_out
 from dpbench.supervise import Ended, Finding, Patience, supervise
 from dpbench.sweep import check, names, settings_of
-from dpbench.timed import AGAIN, CONTROL, REPEATS, SECONDS, Timed
+from dpbench.timed import AGAIN, CONTROL, CONTROL_AGAIN, REPEATS, SECONDS, Timed
 from dpbench.turns import Seat, Taking
 
 ROUNDS = 20
@@ -88,6 +89,7 @@ def ab(
     directory: Path | str = store.DIRECTORY,
     min_effect: float = MIN_EFFECT,
     environment: Mapping[str, Any],
+    clock: Callable[[], float] = time.monotonic,
     launchers: Callable[[Side], Any] = lambda side: ForkServer(directory=side.checkout, environment=side.environment),
 ) -> Generator[Opened | Event | Compared]:
     """Measure both sides of ``cells``; each pair is on the disk when it is given.
@@ -120,7 +122,7 @@ def ab(
         }
         yield Opened(base=writers["base"].path, new=writers["new"].path, cells=tuple(cells), environment=where)
         sources = [sources_of(servers[seat], [pair[i] for pair in cells]) for i, seat in enumerate(("base", "new"))]
-        both = _Both(suite, servers, min_effect)
+        both = _Both(suite, servers, min_effect, clock)
         workloads = group(new for _, new in cells)
         for number, workload in enumerate(workloads):
             own = [pair for pair in cells if pair[1].workload == workload]
@@ -141,7 +143,7 @@ def ab(
                             records[i][event.cell] = event
                         else:
                             yield replace(event, done=(number + 0.1 * (i + event.done)) / len(workloads))
-            made = [(records[0][b], records[1][n]) for b, n in own]
+            made = [(_of_base(records[0][b], base), records[1][n]) for b, n in own]
             if "seconds" in suite.measure:
                 share = number / len(workloads), 0.8 / len(workloads)
                 made = yield from both.timed(made, share)
@@ -149,6 +151,16 @@ def ab(
                 writers["base"].append(before)
                 writers["new"].append(after)
                 yield Compared(before, after)
+
+
+def _of_base(record: Record, base: Side) -> Record:
+    """Of an implementation whose file the base does not have yet, that it is new is no failure."""
+    name = record.cell.implementation
+    if record.outcome is not Outcome.FAILED or base.checkout is None or not name.endswith(".py"):
+        return record
+    if (base.checkout / name).is_file():
+        return record
+    return replace(record, outcome=Outcome.REFUSED, reason=f"{name} is not there in {base.name}: it is new")
 
 
 def sources_of(launcher: Launcher, cells: Sequence[Cell]) -> dict[str, str]:
@@ -176,14 +188,13 @@ class _Both:
     suite: Suite
     servers: Mapping[str, Launcher]
     min_effect: float
-    _patience: dict[str, Patience] = field(default_factory=dict)
+    clock: Callable[[], float]
 
     def timed(self, made: Records, share: tuple[float, float]) -> Generator[Event, None, Records]:
         """The records with their times; who does not get through it is recorded so, and the others go on."""
         ok = [i for i, pair in enumerate(made) if all(r.outcome is Outcome.OK for r in pair)]
         if not ok:
             return made
-        self._patience = {seat: Patience(self.suite.timeout_s) for seat in self.servers}
         start, length = share
         made = yield from self._rounds(made, ok, SECONDS, (start + length / 4, length / 2))
         again = [i for i in ok if self._verdict(made[i]) in (Verdict.SLOWER, Verdict.FASTER)]
@@ -234,8 +245,10 @@ class _Both:
             implementations=implementations,
             seed=seed,
             budget_s=self.suite.budget_s,
+            warm_up_s=self.suite.budget_s,
         )
-        return Seat(self.servers[seat], job, self._patience[seat])
+        # What takes a round longer than that will not do better in the next.
+        return Seat(self.servers[seat], job, Patience(self.suite.timeout_s, self.clock))
 
     def _name(self, pair: tuple[Record, Record], seat: str) -> str:
         return pair[1 if seat == "new" else 0].cell.implementation
@@ -272,7 +285,7 @@ def _ended(record: Record, end: Ended) -> Record:
 
 def _with_times(pair: tuple[Record, Record], took: Mapping[str, Timed], metric: str) -> tuple[Record, Record]:
     base, new = pair
-    control = took["control"].metrics(CONTROL) if metric == SECONDS else {}
+    control = took["control"].metrics(CONTROL if metric == SECONDS else CONTROL_AGAIN)
     before = {**base.metrics, **took["base"].metrics(metric), **control}
     after = {**new.metrics, **took["new"].metrics(metric)}
     return (

@@ -3,13 +3,17 @@
 n values are drawn from the n there are, with replacement, and the statistic is taken of the draws: its
 distribution is cut off at 2.5 % on both sides. That of the median can be had exactly, by counting; that
 of the geometric mean comes from draws, always the same ones for the same n.
+
+The percentiles of a mean of few values are too narrow, by what is missing from the variance of a sample and by what
+Student's t is wider than a normal: they are taken further out (:func:`tail`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import comb
+from math import comb, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +24,28 @@ TAIL = 40
 """One part in so many is cut off on either side."""
 
 RESAMPLES = 1999
-"""So many that the ends are two of them, the 50th from below and from above, with nothing in between."""
+"""So many that a share of one more of them is a whole number: the ends are two of them, with nothing in between."""
+
+
+@cache
+def tail(n: int) -> float:
+    """The share of resampled means of n values that lies below the low end of a 95 % interval, and above its high end.
+
+    ``Phi(-sqrt(n / (n - 1)) t)``, t the 97.5 % point of Student's t with n - 1 degrees of freedom: 0.25 % at n = 6,
+    1.6 % at n = 20. t by its expansion in 1 / (n - 1), which is right to a thousandth from n = 6 on.
+    Source: Hesterberg, What Teachers Should Know about the Bootstrap, Am. Stat. 2015 (expanded percentiles);
+    Abramowitz and Stegun 1964, 26.7.5 (t).
+    """
+    if n == 1:
+        return 0.0
+    z, df = NormalDist().inv_cdf(0.975), n - 1
+    t = (
+        z
+        + (z**3 + z) / (4 * df)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * df**3)
+    )
+    return NormalDist().cdf(-sqrt(n / df) * t)
 
 
 def median_ends(values: Sequence[float]) -> tuple[float, float]:
@@ -40,7 +65,7 @@ def geometric_mean_ends(values: Sequence[float]) -> tuple[float, float]:
     import numpy as np
 
     means = _shares(len(values)) @ np.log(values)
-    cut = (RESAMPLES + 1) // TAIL
+    cut = max(1, round((RESAMPLES + 1) * tail(len(values))))
     low, high = np.exp(np.partition(means, (cut - 1, RESAMPLES - cut))[[cut - 1, RESAMPLES - cut]])
     return float(low), float(high)
 

@@ -27,6 +27,8 @@ class Verdict(StrEnum):
     NEWLY_REFUSED = "newly refused"
     NEWLY_FAILED = "newly failed"
     WORKS_NOW = "works now"
+    BASE_BROKE = "base broke"
+    """It failed or timed out: what the new one costs beside it is not known."""
     LESS_COVERAGE = "less coverage"
     MORE_COVERAGE = "more coverage"
     ONLY_IN_BASE = "only in base"
@@ -89,13 +91,15 @@ def turn(base: Outcome, new: Outcome) -> Verdict:
         return Verdict.SAME
     if new is not Outcome.OK:
         return _OTHERWISE[new]
+    if base in (Outcome.FAILED, Outcome.TIMED_OUT):
+        return Verdict.BASE_BROKE
     return Verdict.OOM_GONE if base is Outcome.OUT_OF_MEMORY else Verdict.WORKS_NOW
 
 
 QUANTITIES = {
     "outcome": "what became of the cell",
     "coverage": "parameters that got a gradient / parameters that were asked to be trained",
-    "seconds": "measured time of one example",
+    "seconds": "measured time of a step; of one example, where steps are of different sizes",
     "memory": "measured peak memory",
     "flops": "FLOPs of a step, counted in a trace",
     "bytes": "bytes that a step reads and writes, counted in a trace",

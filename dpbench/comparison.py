@@ -12,6 +12,7 @@ from dpbench.records import Cell, Outcome, Record, Traced
 from dpbench.results import Results
 from dpbench.rows import memory_of
 from dpbench.slowdown import MIN_EFFECT, References, as_they_are, of_one_run, of_two_runs, per_example
+from dpbench.timed import SECONDS
 
 NEAR = 0.01
 """Measured peaks that differ by less are the same: allocators round, and threads come and go."""
@@ -121,7 +122,11 @@ def _seconds(
     cell: Cell, base: Record, new: Record, times: Callable[[Cell, Record, Record], Change]
 ) -> Iterator[Change]:
     before, after = (r if any(per_example(r)) else None for r in (base, new))
-    yield from [times(cell, before, after)] if before and after else _lacking(cell, "seconds", before, after)
+    tried = SECONDS in base.metrics and SECONDS in new.metrics
+    if (before and after) or (tried and not before and not after):
+        yield times(cell, base, new)
+    else:
+        yield from _lacking(cell, "seconds", before, after)
 
 
 def _memory(cell: Cell, base: Record, new: Record, other: Sequence[str]) -> Iterator[Change]:

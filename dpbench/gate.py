@@ -61,6 +61,9 @@ def judge(changes: Sequence[Change], records: Sequence[Record], rules: Rules, wa
 
 def _held(change: Change, rules: Rules, ruling: Ruling) -> None:
     factor, quantity = change.factor, change.quantity
+    if change.verdict is Verdict.BASE_BROKE:
+        ruling.unknown.append((change, f"nothing can be held against it: {change.reason}"))
+        return
     if quantity in ("outcome", "coverage"):
         if change.verdict.is_worse:
             ruling.tripped.append((change, change.reason))

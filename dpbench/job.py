@@ -26,6 +26,9 @@ class Job:
     seed: int = 0
     """Of the order in a round; weights and batch have the workload's own."""
     budget_s: float = 1.0
+    """Seconds of timing for each implementation, in a round or in one turn."""
+    warm_up_s: float | None = None
+    """Seconds after which a step that still gets faster is timed nevertheless; None: those of the timing."""
     native: bool = False
     """Check the gradient in the workload's own precision, because no float64 copy fits."""
     memory_limit: int | None = None

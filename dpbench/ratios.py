@@ -6,7 +6,7 @@ to both cancels. Two runs share nothing; their rounds are resampled apart.
 The mean over rounds leaves out a fifth of them at either end, and the bootstrap is of that mean: where a step is long,
 a round has few samples, and one that other work fell into would decide alone.
 Source: Wilcox, Introduction to Robust Estimation and Hypothesis Testing, 3rd ed. 2012, ch. 4 (20 % trimming with the
-percentile bootstrap).
+percentile bootstrap); its percentiles are expanded for few rounds (:func:`dpbench.bootstrap.tail`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbench.bootstrap import tail
 from dpbench.stats import MIN_ROUNDS, Rounds, round_medians
 
 Floats = NDArray[np.float64]
@@ -52,6 +53,15 @@ def paired(new: Rounds, base: Rounds, seed: int = 0) -> Ratio | None:
     return _ratio([(1, _log_ratios(new, base))], seed)
 
 
+def against_both(new: Rounds, base: Rounds, control: Rounds, seed: int = 0) -> Ratio | None:
+    """The same with ``sqrt(median(base) median(control))`` for the base, which was timed twice in every round."""
+    triples = [t for t in zip(new, base, control, strict=False) if all(map(len, t))]
+    if not triples:
+        return None
+    sides = [_logs([triple[i] for triple in triples]) for i in range(3)]
+    return _ratio([(1, sides[0] - (sides[1] + sides[2]) / 2)], seed)
+
+
 def independent(new: Rounds, base: Rounds, seed: int = 0) -> Ratio | None:
     """The ratio of the trimmed geometric means over rounds of their medians; None where a side has no round."""
     return _ratio([(1, _logs(new)), (-1, _logs(base))], seed)
@@ -64,12 +74,12 @@ def relative(new: Rounds, new_reference: Rounds, base: Rounds, base_reference: R
 
 def pooled(ratios: Sequence[Ratio]) -> Ratio | None:
     """The geometric mean of ratios, each with the weight of its rounds: one measurement in several parts."""
-    return _mean(ratios, [r.rounds for r in ratios])
+    return _mean(ratios, [r.rounds for r in ratios], sum(r.rounds for r in ratios))
 
 
 def overall(ratios: Sequence[Ratio]) -> Ratio | None:
     """The geometric mean of ratios over cells, all of the same weight."""
-    return _mean(ratios, [1] * len(ratios))
+    return _mean(ratios, [1] * len(ratios), min((r.rounds for r in ratios), default=0))
 
 
 def _log_ratios(numerator: Rounds, denominator: Rounds) -> Floats:
@@ -85,12 +95,11 @@ def _logs(rounds: Rounds) -> Floats:
     return np.where(good, np.log(np.where(good, medians, 1.0)), np.nan)
 
 
-def _mean(ratios: Sequence[Ratio], weights: Sequence[int]) -> Ratio | None:
+def _mean(ratios: Sequence[Ratio], weights: Sequence[int], rounds: int) -> Ratio | None:
     if not ratios:
         return None
     replicates = [r.log_replicates for r in ratios if r.log_replicates is not None]
     value = float(np.average([np.log(r.value) for r in ratios], weights=weights))
-    rounds = min(r.rounds for r in ratios)
     if len(replicates) < len(ratios):
         return Ratio(float(np.exp(value)), None, None, rounds)
     return _of(value, np.average(replicates, axis=0, weights=weights), rounds)
@@ -119,11 +128,12 @@ def _ratio(sides: Sequence[tuple[int, Floats]], seed: int) -> Ratio | None:
 
 
 def _trimmed(x: Floats) -> Any:
-    """The mean over the last axis without the smallest and the largest."""
+    """The mean over the last axis without the fifth at either end."""
     out = int(TRIMMED * x.shape[-1])
     return np.sort(x, axis=-1)[..., out : x.shape[-1] - out].mean(axis=-1)
 
 
 def _of(value: float, replicates: Floats, rounds: int) -> Ratio:
-    low, high = (float(v) for v in np.exp(np.percentile(replicates, [2.5, 97.5])))
+    out = 100 * tail(rounds)
+    low, high = (float(v) for v in np.exp(np.percentile(replicates, [out, 100 - out])))
     return Ratio(float(np.exp(value)), low, high, rounds, replicates)

@@ -93,7 +93,12 @@ def rules(path: Path = FILE) -> Rules:
         found = Rules.model_validate(data)
     except ValidationError as error:
         raise mistaken(where, [_mistake(dict(e)) for e in error.errors()]) from None
-    mistakes = []
+    mistakes = [
+        f"{place}.seconds is {limits.seconds:g}, expected at least min_effect ({found.min_effect:g}), below which no "
+        "difference is one: lower that, too"
+        for place, limits in [("allow", found.allow), *((f"selection[{i}]", s) for i, s in enumerate(found.selection))]
+        if limits.seconds is not None and limits.seconds < found.min_effect
+    ]
     words: dict[str, Callable[[], object]] = {"fail_on": partial(verdicts, found.fail_on)}
     words |= {f"selection[{i}].select": partial(parse, s.select) for i, s in enumerate(found.selection)}
     for key, read in words.items():

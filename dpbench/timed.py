@@ -15,6 +15,9 @@ AGAIN = "step_seconds_again"
 CONTROL = "step_seconds_control"
 """Of the base: the same beside itself."""
 
+CONTROL_AGAIN = "step_seconds_control_again"
+"""The same where a verdict was confirmed."""
+
 THROTTLED = "_throttled"
 """How the names end of what was taken in rounds in which a clock was held down: repeated, they count for nothing."""
 

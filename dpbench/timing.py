@@ -68,7 +68,8 @@ def turns(job: Job, send: Talk) -> None:
     send({"event": "ready"})
     turn = 0
     while send.hear():
-        if not clock.run(job.seed + turn):
+        # Whoever was warm first has waited longest.
+        if (turn == 0 and not clock.again()) or not clock.run(job.seed + turn):
             return
         turn += 1
         send({"event": "turn"})
@@ -93,14 +94,24 @@ class Clock:
         built = Built(job.workload, job.workload.physical)
         send({"event": "facts", "facts": built.facts})
         clock = cls(job, send, meter_for(built.device))
+        limit = job.budget_s if job.warm_up_s is None else job.warm_up_s
         for name in job.implementations:
             with Telling(name, send) as telling:
                 clock._steps[name] = ready(name, built, job)
-                clock._warm[name] = warm_up(clock._steps[name], clock._meter, job.budget_s)
+                clock._warm[name] = warm_up(clock._steps[name], clock._meter, limit)
                 clock._samples[name] = []
             if telling.failed:
                 return None
         return clock
+
+    def again(self) -> bool:
+        """One step of each that is not timed; whether nobody raised."""
+        for name, step in self._steps.items():
+            with Telling(name, self._send) as telling:
+                step.once()
+            if telling.failed:
+                return False
+        return True
 
     def run(self, seed: int) -> bool:
         """Time all for the budget of the job, in an order drawn with ``seed``; whether nobody raised."""

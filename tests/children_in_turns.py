@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dpbench.outcome import Ending
 from tests.noisy_machine import Child, Machine
 
-QUIET = {"paired": 0.0, "jitter": 0.001, "spikes": 0.0, "drift": 0.0, "slow_clock": 0.0}
+QUIET = {"paired": 0.0, "jitter": 0.001, "spikes": 0.0, "drift": 0.0, "slow_clock": 0.0, "late": 0.0}
 WORDS = ("dies", "hangs", "sleeps")
 
 

@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbench.bootstrap import geometric_mean_ends, median_ends
+from dpbench.bootstrap import geometric_mean_ends, median_ends, tail
 
 several = st.lists(st.floats(1e-3, 1e3), min_size=6, max_size=12)
 ENDS = (median_ends, geometric_mean_ends)
@@ -39,9 +39,20 @@ def test_the_interval_of_the_median_is_scipys(number):
 def test_the_interval_of_the_geometric_mean_is_scipys(number):
     x = np.random.default_rng(number).lognormal(sigma=0.1, size=number)
     expected = scipy.stats.bootstrap(
-        (x,), scipy.stats.gmean, n_resamples=20000, method="percentile", rng=np.random.default_rng(0)
+        (x,),
+        scipy.stats.gmean,
+        n_resamples=20000,
+        confidence_level=1 - 2 * tail(number),
+        method="percentile",
+        rng=np.random.default_rng(0),
     ).confidence_interval
     assert geometric_mean_ends(x.tolist()) == pytest.approx((expected.low, expected.high), rel=0.01)
+
+
+@pytest.mark.parametrize("number", [6, 7, 10, 20, 50])
+def test_percentiles_are_expanded_by_students_t_of_scipy(number):
+    t = scipy.stats.t.ppf(0.975, number - 1)
+    assert tail(number) == pytest.approx(scipy.stats.norm.cdf(-math.sqrt(number / (number - 1)) * t), rel=0.02)
 
 
 @pytest.mark.parametrize("ends", ENDS)

@@ -26,8 +26,9 @@ def test_every_turn_of_a_cell_has_its_verdict(base, new):
     if base is new:
         assert found is V.SAME
     elif new is Outcome.OK:
-        assert found is (V.OOM_GONE if base is Outcome.OUT_OF_MEMORY else V.WORKS_NOW)
-        assert found.is_better
+        broke = base in (Outcome.FAILED, Outcome.TIMED_OUT)
+        assert found is (V.OOM_GONE if base is Outcome.OUT_OF_MEMORY else V.BASE_BROKE if broke else V.WORKS_NOW)
+        assert found.is_better is not broke
     else:
         assert found is BECAME[new]
         assert found.is_worse

@@ -72,7 +72,8 @@ def with_memory(factor):
         (good(), record(outcome=Outcome.WRONG), {"outcome": V.NEWLY_WRONG}),
         (good(), record(outcome=Outcome.REFUSED), {"outcome": V.NEWLY_REFUSED}),
         (good(), record(outcome=Outcome.TIMED_OUT), {"outcome": V.NEWLY_FAILED}),
-        (record(outcome=Outcome.FAILED), good(), {"outcome": V.WORKS_NOW}),
+        (record(outcome=Outcome.FAILED), good(), {"outcome": V.BASE_BROKE}),
+        (record(outcome=Outcome.REFUSED), good(), {"outcome": V.WORKS_NOW}),
     ],
 )
 def test_a_verdict_arises_where_it_is_deserved_and_nowhere_else(base, new, expected):

@@ -89,9 +89,9 @@ def ab(
         typer.echo(json.dumps([c.as_json() for c in changes], indent=1))
     else:
         typer.echo("\n".join(["", *reporting.lines(changes), *controls(made)]))
-    if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):
-        raise typer.Exit(FAILURES)
     if any(c.verdict in wanted for c in changes):
         raise typer.Exit(TRIPPED)
+    if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):
+        raise typer.Exit(FAILURES)
     if any(c.verdict is Verdict.NOT_COMPARABLE for c in changes):
         raise typer.Exit(NOT_COMPARABLE)
