@@ -6,6 +6,7 @@ Run: ``make reading``. It keeps what it finds in ``results/reference/reading.md`
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import subprocess
@@ -32,9 +33,11 @@ LONGEST = 2500
 STATE = State(others=0.012, load=1.25, mhz=2900.5)
 
 COMMAND = "from dpbench.cli import main; main()"
+END = "os._exit(0)"
+"""Who reads results goes on with them: taking them down is no part of it."""
 READ = "from dpbench.results import read; results = read(sys.argv[1])"
-ROWS = "from dpbench.rows import rows; print(len(rows(results)))"
-LOAD = "import dpbench; print(dpbench.load(sys.argv[1]).shape)"
+ROWS = "from dpbench.rows import rows; found = rows(results)"
+LOAD = "import dpbench; frame = dpbench.load(sys.argv[1])"
 
 
 def write(path: Path, number: int) -> int:
@@ -79,7 +82,9 @@ def seconds(code: str, arguments: Sequence[str | Path], times: int) -> str:
     taken = []
     for _ in range(times):
         start = used()
-        subprocess.run([sys.executable, "-c", f"import sys; {code}", *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-c", f"import os, sys; {code}", *arguments], check=True, stdout=subprocess.DEVNULL
+        )
         taken.append(used() - start)
     return f"{median(taken):.2f} s"
 
@@ -98,24 +103,25 @@ def main() -> None:
         if longest > LONGEST:
             raise SystemExit(f"records are as long as {longest} bytes, expected {LONGEST} at most: take fewer SAMPLES")
         table = [["a fresh process", "24 records", f"{RECORDS} records"]]
-        for name, code, arguments in (
+        for name, code, *ways in (
             ("dpbench --help", COMMAND, ["--help"]),
-            ("read into Results", READ, []),
-            ("and into rows", f"{READ}; {ROWS}", []),
-            ("dpbench table", COMMAND, ["table"]),
-            ("dpbench show", COMMAND, ["show"]),
-            ("dpbench.load, a DataFrame of all columns", LOAD, []),
+            ("dpbench compare FILE FILE", COMMAND, ["compare", small, small]),
+            ("dpbench table FILE", COMMAND, ["table", small], ["table", large]),
+            ("dpbench show FILE", COMMAND, ["show", small], ["show", large]),
+            ("read into Results", f"{READ}; {END}", [small], [large]),
+            ("and into rows", f"{READ}; {ROWS}; {END}", [small], [large]),
+            ("dpbench.load, a DataFrame of all columns", f"{LOAD}; {END}", [small], [large]),
         ):
-            files = [] if arguments == ["--help"] else [small, large]
-            line = [seconds(code, [*arguments, file], 7 if file == small else 3) for file in files]
-            table.append([name, *(line or [seconds(code, arguments, 7), ""])])
+            taken = [seconds(code, way, times) for way, times in zip(ways, (7, 3), strict=False)]
+            table.append([name, *taken, *[""] * (2 - len(taken))])
             print(table[-1], file=sys.stderr)
+    load = os.getloadavg()[2]
     said = [
         "# Times of reading results",
         "",
-        "Made by `make reading`, on two shared cores: processor time, which is what a command takes where nothing",
-        f"else runs. Records of up to {longest} bytes, with {ROUNDS} rounds of {SAMPLES} samples: `show` takes an",
-        "interval of each one's ratio to the baseline, and `load` one of its time as well.",
+        f"Made by `make reading`, on two shared cores with a load of {load:.1f}: processor time, which other work",
+        f"on the same cores makes longer, too. Records of up to {longest} bytes, with {ROUNDS} rounds of {SAMPLES}",
+        "samples: `show` takes an interval of each one's ratio to the baseline, and `load` one of its time as well.",
         "",
         *(f"    {line}" for line in aligned(table)),
     ]
