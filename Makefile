@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing false-alarms planted gpu-check clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading false-alarms planted faults gpu-check clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,12 @@ calibrated: $(STAMP) ## Predicted against measured step times on this machine, i
 
 tracing: $(STAMP) ## How long traces of large models take, into results/reference
 	$(BIN)/python -m tests.benchmarks.tracing
+
+faults: $(STAMP) ## Kills, stops, full disks, rubbish: each fault many times, into results/reference (N=, SEED=)
+	$(BIN)/python -m tests.faults
+
+reading: $(STAMP) ## How long results take to be read, into results/reference
+	$(BIN)/python -m tests.benchmarks.reading
 
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms

@@ -16,18 +16,19 @@ from typing import Any
 from dpbench import store
 from dpbench.change import Verdict
 from dpbench.child import Launcher
+from dpbench.coverage import Coverage
 from dpbench.errors import DpbenchError, EmptySelection
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
-from dpbench.records import MAX, Cell, Outcome, Record, Workload
+from dpbench.records import MAX, Cell, Metric, Outcome, Record, Workload
 from dpbench.runner import Event, Progress, Runner
 from dpbench.selection import select as selected
 from dpbench.sides import Side
 from dpbench.slowdown import MIN_EFFECT, of_one_run
 from dpbench.state import watched
-from dpbench.suite import Suite, group
+from dpbench.suite import Suite, group, spelled_out
 from dpbench.supervise import Ended, Finding, Patience, supervise
-from dpbench.sweep import names, settings_of
+from dpbench.sweep import check, names, settings_of
 from dpbench.timed import AGAIN, CONTROL, REPEATS, SECONDS, Timed
 from dpbench.turns import Seat, Taking
 
@@ -60,7 +61,11 @@ def pairs_of(suite: Suite, base: Side, new: Side, expression: str | None = None)
 
     Raises:
         EmptySelection: there is none.
+        DpbenchError: a side is no implementation, or the batch is ``max``.
     """
+    for side in (base, new):
+        if side.implementation is not None and spelled_out([side.implementation], names()) != [side.implementation]:
+            raise DpbenchError(f"got {side.name}, expected one implementation: a name or a .py file")
     cells = suite.cells(names())
     if base.implementation is not None and new.implementation is not None:
         cells = [Cell(new.implementation, workload) for workload in group(cells)]
@@ -88,6 +93,9 @@ def ab(
     """Measure both sides of ``cells``; each pair is on the disk when it is given.
 
     ``environment``: where this is. ``launchers`` gives what starts the processes of a side, as a context.
+
+    Raises:
+        DpbenchError: for whatever can be known to be wrong of the new side before; then nothing is written.
     """
     with ExitStack() as stack:
         where = {**environment, "settings": settings_of(suite)}
@@ -96,6 +104,7 @@ def ab(
             seat: stack.enter_context(launchers(new if seat == "new" else base))
             for seat in (SEATS if "seconds" in suite.measure else ("base", "new"))
         }
+        check(servers["new"], [new for _, new in cells], suite.timeout_s)
         writers = {
             seat: stack.enter_context(
                 store.create(
@@ -147,7 +156,7 @@ def sources_of(launcher: Launcher, cells: Sequence[Cell]) -> dict[str, str]:
     wanted = tuple(dict.fromkeys(c.implementation for c in cells))
     job = Job(kind="sources", workload=cells[0].workload, implementations=wanted)
     seen = supervise(launcher, job, Patience(60))
-    return {s.implementation: str(s.values.get("source", "")) for s in seen if isinstance(s, Finding)}
+    return {s.implementation: str(s.values["source"]) for s in seen if isinstance(s, Finding)}
 
 
 def _described(side: Side) -> dict[str, Any]:
@@ -238,10 +247,27 @@ class _Both:
             for i in which:
                 if i not in struck and end.implementation in (None, self._name(made[i], seat)):
                     base, new = made[i]
-                    failed = replace(new if seat == "new" else base, outcome=end.outcome, reason=end.reason)
-                    made[i] = (base, failed) if seat == "new" else (failed, new)
+                    if end.outcome is Outcome.OUT_OF_MEMORY and "memory" in self.suite.measure:
+                        # Alone it had room: that there is none for three at once is nobody's fault.
+                        made[i] = _untimed(base), _untimed(new)
+                    else:
+                        made[i] = (base, _ended(new, end)) if seat == "new" else (_ended(base, end), new)
                     struck.append(i)
         return struck
+
+
+def _untimed(record: Record) -> Record:
+    reason = "memory ran out while both sides and the control were there at once, as they are in turns: a smaller batch"
+    return replace(record, metrics={**record.metrics, SECONDS: Metric("s", ())}, rounds=(), reason=reason)
+
+
+def _ended(record: Record, end: Ended) -> Record:
+    """What ended has no time, also where it ended only when it was repeated; what refused trained nothing."""
+    coverage = record.coverage
+    if coverage is not None and end.outcome is Outcome.REFUSED:
+        coverage = Coverage(coverage.asked, trained=0)
+    metrics = {name: metric for name, metric in record.metrics.items() if not name.startswith(SECONDS)}
+    return replace(record, outcome=end.outcome, reason=end.reason, metrics=metrics, rounds=(), coverage=coverage)
 
 
 def _with_times(pair: tuple[Record, Record], took: Mapping[str, Timed], metric: str) -> tuple[Record, Record]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dpbench.errors import unknown
 from dpbench.ratios import Ratio
-from dpbench.records import Cell, Outcome
+from dpbench.records import Cell, Outcome, plain
 
 
 class Verdict(StrEnum):
@@ -63,6 +65,24 @@ _OTHERWISE = {
 }
 
 
+def verdicts(names: Iterable[str]) -> set[Verdict]:
+    """Those that are named: ``slower``, ``new-oom``; ``worse`` stands for all that are.
+
+    Raises:
+        DpbenchError: there is none of that name.
+    """
+    known = {str(v).lower().replace(" ", "-"): v for v in Verdict}
+    found: set[Verdict] = set()
+    for name in filter(None, (name.strip() for name in names)):
+        if name == "worse":
+            found |= set(_WORSE)
+        elif (verdict := known.get(name.lower().replace(" ", "-"))) is not None:
+            found.add(verdict)
+        else:
+            raise unknown("verdict", name, [*known, "worse"])
+    return found
+
+
 def turn(base: Outcome, new: Outcome) -> Verdict:
     """The verdict on what became of a cell."""
     if base is new:
@@ -111,7 +131,7 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
+        value = {
             "implementation": self.cell.implementation,
             "workload": self.cell.workload.label(),
             "key": self.cell.key(),
@@ -125,3 +145,4 @@ class Change:
             "control": None if self.control is None else self.control.value,
             "reason": self.reason,
         }
+        return {name: plain(v) for name, v in value.items()}

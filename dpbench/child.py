@@ -14,13 +14,22 @@ from typing import Protocol
 
 from dpbench.job import Job, Message
 from dpbench.outcome import Ending
+from dpbench.told import Garbled
+
+LONGEST = 1 << 24
+"""Bytes of a message, at most."""
 
 
 class Child(Protocol):
     """A job at work."""
 
     def receive(self, timeout: float) -> Message | None:
-        """The next message; None at the end of them. Raises TimeoutError if there is none in time."""
+        """The next message; None at the end of them, when it has ended.
+
+        Raises:
+            TimeoutError: neither came in time.
+            Garbled: something came that is no message.
+        """
         ...
 
     def tell(self, word: str) -> None:
@@ -32,7 +41,7 @@ class Child(Protocol):
         ...
 
     def wait(self) -> Ending:
-        """How it ended, once it has; the last to be called."""
+        """How it ended; the last to be called, after the end of its messages or :meth:`kill`."""
         ...
 
 
@@ -47,28 +56,35 @@ class Launcher(Protocol):
 class Process:
     """A child that writes JSON lines into a socket, so that its death is the end of them."""
 
-    def __init__(self, pid: int, line: socket.socket, ending: Callable[[], Ending]) -> None:
+    def __init__(self, pid: int, line: socket.socket, ending: Callable[[float | None], Ending]) -> None:
+        """``ending(timeout)`` tells how it ended, or raises TimeoutError; with None it tells in any case."""
         self.pid, self._line, self._ending = pid, line, ending
-        self._buffer = b""
+        self._buffer = bytearray()
         self._ended: Ending | None = None
 
     def receive(self, timeout: float) -> Message | None:
         """The next message; a line that death cut off is none."""
         deadline = time.monotonic() + timeout
-        while b"\n" not in self._buffer:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > LONGEST:
+                raise Garbled(f"a line of more than {LONGEST} bytes")
             if not select.select([self._line], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise TimeoutError
             try:
-                more = self._line.recv(65536)
+                more = self._line.recv(1 << 16)
             except ConnectionError:
                 # It died before it had read what it was told.
-                return None
+                more = b""
             if not more:
+                # Who has only closed its line may live on for ever.
+                self._ended = self._ending(max(0.0, deadline - time.monotonic()))
                 return None
             self._buffer += more
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        message: Message = json.loads(line)
-        return message
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return _message(line)
 
     def tell(self, word: str) -> None:
         """Write a line."""
@@ -85,6 +101,18 @@ class Process:
     def wait(self) -> Ending:
         """How it ended."""
         if self._ended is None:
-            self._ended = self._ending()
-            self._line.close()
+            self._ended = self._ending(None)
+        self._line.close()
         return self._ended
+
+
+def _message(line: bytes) -> Message:
+    try:
+        message = json.loads(line)
+        # A half of a surrogate pair could be neither printed nor written.
+        json.dumps(message, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise Garbled(f"no JSON: {line!r:.80}") from None
+    if not isinstance(message, dict):
+        raise Garbled(f"no message: {line!r:.80}")
+    return message

@@ -23,7 +23,7 @@ def same_hardware(a: Environment, b: Environment) -> bool:
 
 def hardware_differences(a: Environment, b: Environment) -> list[str]:
     """What makes two machines different: ``cpu AMD EPYC -> Intel Xeon``."""
-    return _differing(_part(a, "machine"), _part(b, "machine"), "none")
+    return differing(_part(a, "machine"), _part(b, "machine"), "none")
 
 
 def differences(a: Environment, b: Environment) -> list[str]:
@@ -32,16 +32,16 @@ def differences(a: Environment, b: Environment) -> list[str]:
     For people: ``torch 2.14.1 -> 2.15.0``, ``OMP_NUM_THREADS 1 -> unset``, ``governor powersave -> performance``.
     """
     return [
-        *_differing(_ours(a), _ours(b), "unknown"),
-        *_differing(_part(a, "versions"), _part(b, "versions"), "none"),
-        *_differing(_part(a, "flags"), _part(b, "flags"), "unset"),
+        *differing(_ours(a), _ours(b), "unknown"),
+        *differing(_part(a, "versions"), _part(b, "versions"), "none"),
+        *differing(_part(a, "flags"), _part(b, "flags"), "unset"),
     ]
 
 
 def library_differences(a: Environment, b: Environment) -> list[str]:
     """What may change the operators of a step although our own source does not: versions of libraries."""
     first, second = ({k: v for k, v in _part(e, "versions").items() if k not in ("system", "driver")} for e in (a, b))
-    return _differing(first, second, "none")
+    return differing(first, second, "none")
 
 
 def _ours(environment: Environment) -> dict[str, Any]:
@@ -53,7 +53,8 @@ def _part(environment: Environment, name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any], missing: str) -> list[str]:
+def differing(a: Mapping[str, Any], b: Mapping[str, Any], missing: str = "unset") -> list[str]:
+    """What differs of what both have: ``name old -> new``; ``missing`` is said for None."""
     names = [name for name in a if name != "id" and name in b and a[name] != b[name]]
     return [f"{name} {_said(a[name], name, missing)} -> {_said(b[name], name, missing)}" for name in names]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,7 @@ from dpbench.change import EXACT, Change, Verdict, turn
 from dpbench.records import Cell, Outcome, Record, Traced
 from dpbench.results import Results
 from dpbench.rows import memory_of
-from dpbench.slowdown import MIN_EFFECT, References, as_they_are, of_one_run, of_two_runs
-from dpbench.timed import SECONDS
+from dpbench.slowdown import MIN_EFFECT, References, as_they_are, of_one_run, of_two_runs, per_example
 
 NEAR = 0.01
 """Measured peaks that differ by less are the same: allocators round, and threads come and go."""
@@ -57,8 +57,7 @@ def of_pair(
     if pair.base is None or pair.new is None or not pair.base.outcome is pair.new.outcome is Outcome.OK:
         return changes
     changes += _coverage(pair.cell, pair.base, pair.new)
-    if SECONDS in pair.base.metrics or SECONDS in pair.new.metrics:
-        changes.append(times(pair.cell, pair.base, pair.new))
+    changes += _seconds(pair.cell, pair.base, pair.new, times)
     return [*changes, *_memory(pair.cell, pair.base, pair.new, other), *_counted(pair.cell, pair.base, pair.new)]
 
 
@@ -107,6 +106,7 @@ def _outcome(pair: Pair) -> Change:
 
 def _coverage(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
     if base.coverage is None or new.coverage is None:
+        yield from _lacking(cell, "coverage", base.coverage, new.coverage)
         return
     before, after = base.coverage.share, new.coverage.share
     verdict, reason = Verdict.SAME, ""
@@ -117,9 +117,27 @@ def _coverage(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
     yield Change(cell=cell, quantity="coverage", verdict=verdict, base=before, new=after, reason=reason)
 
 
+def _seconds(
+    cell: Cell, base: Record, new: Record, times: Callable[[Cell, Record, Record], Change]
+) -> Iterator[Change]:
+    before, after = (r if any(per_example(r)) else None for r in (base, new))
+    yield from [times(cell, before, after)] if before and after else _lacking(cell, "seconds", before, after)
+
+
 def _memory(cell: Cell, base: Record, new: Record, other: Sequence[str]) -> Iterator[Change]:
-    if (before := memory_of(base)) is not None and (after := memory_of(new)) is not None:
+    before, after = memory_of(base), memory_of(new)
+    if before is None or after is None:
+        yield from _lacking(cell, "memory", before, after)
+    else:
         yield _elsewhere(cell, "memory", other[0]) if other else _size(cell, "memory", before, after, NEAR)
+
+
+def _lacking(cell: Cell, quantity: str, base: object, new: object) -> Iterator[Change]:
+    """What only one of both measured: what is not known any more is not the same."""
+    if base is not None:
+        yield Change(cell=cell, quantity=quantity, verdict=Verdict.ONLY_IN_BASE, reason="not measured any more")
+    elif new is not None:
+        yield Change(cell=cell, quantity=quantity, verdict=Verdict.ONLY_IN_NEW)
 
 
 def _elsewhere(cell: Cell, quantity: str, reason: str) -> Change:
@@ -128,6 +146,8 @@ def _elsewhere(cell: Cell, quantity: str, reason: str) -> Change:
 
 def _counted(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
     if base.traced is None or new.traced is None:
+        for quantity in EXACT:
+            yield from _lacking(cell, quantity, base.traced, new.traced)
         return
     for quantity in EXACT:
         change = _size(cell, quantity, getattr(base.traced, quantity), getattr(new.traced, quantity), 0.0)
@@ -135,9 +155,12 @@ def _counted(cell: Cell, base: Record, new: Record) -> Iterator[Change]:
 
 
 def _size(cell: Cell, quantity: str, base: float, new: float, near: float) -> Change:
-    same = base == new or abs(new - base) <= near * base
-    verdict = Verdict.SAME if same else Verdict.MORE if new > base else Verdict.LESS
-    return Change(cell=cell, quantity=quantity, verdict=verdict, base=base, new=new)
+    change = Change(cell=cell, quantity=quantity, verdict=Verdict.SAME, base=base, new=new)
+    if not (math.isfinite(base) and math.isfinite(new)):
+        return replace(change, verdict=Verdict.NOT_COMPARABLE, reason="a figure that is no number")
+    if abs(new - base) <= near * base:
+        return change
+    return replace(change, verdict=Verdict.MORE if new > base else Verdict.LESS)
 
 
 def _modules(base: Traced, new: Traced) -> str:

@@ -8,7 +8,8 @@ import platform
 import resource
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -18,22 +19,53 @@ from dpbench import procfs
 SHARE = 0.9
 """Of the memory that is available: what one child may take."""
 
+_SMALL = 1 << 26
+"""Bytes of a file that a child may write in any case: other disks may have room."""
+
 _IS_GLIBC = platform.libc_ver()[0] == "glibc"
 ALLOCATOR = "glibc, freed memory kept" if _IS_GLIBC else "the system's own"
 """How the CPU's memory is managed while a round is timed; see :func:`keep_freed_memory`."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-def die_with(parent: int) -> None:
-    """Be killed when ``parent``, our parent, dies; at once if it is dead already."""
+def die_with(parent: int, number: int = signal.SIGKILL) -> None:
+    """Get the signal ``number`` when ``parent``, our parent, dies; if it is dead already, end at once."""
     if sys.platform != "linux":
         return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our children leave behind, even where it has gone into a session of its own."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_children() -> None:
+    """Kill all our children and theirs, and wait for them."""
+    while True:
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have the signals that end a run wait: an exception in the middle of an import of C++ code ends it in a crash."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def be_first_to_be_killed() -> None:
@@ -49,8 +81,23 @@ def limit_memory(more: int) -> None:
     and a torch with CUDA maps many gigabytes that it never touches.
     """
     if sys.platform == "linux":
-        has = psutil.Process().memory_info().data
-        resource.setrlimit(resource.RLIMIT_DATA, (has + more, has + more))
+        allowed = psutil.Process().memory_info().data + more
+        _lower(resource.RLIMIT_DATA, allowed)
+
+
+def limit_files() -> None:
+    """Let this process write no file larger than a share of the room on the disk that its stdout goes to.
+
+    Else one that prints without end would fill it, and no results could be written there.
+    """
+    disk = os.fstatvfs(sys.stdout.fileno())
+    _lower(resource.RLIMIT_FSIZE, max(_SMALL, int(SHARE * disk.f_bavail * disk.f_frsize)))
+
+
+def _lower(limit: int, to: int) -> None:
+    """A lower one that the user has set (``ulimit``) stays."""
+    lowest = min([to, *(r for r in resource.getrlimit(limit) if r != resource.RLIM_INFINITY)])
+    resource.setrlimit(limit, (lowest, lowest))
 
 
 def keep_freed_memory() -> None:

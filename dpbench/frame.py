@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbench.errors import DpbenchError
+from dpbench.garbage import uncollected
 from dpbench.records import Workload
 from dpbench.results import Results, read
 from dpbench.rows import COLUMNS, Row, rows
@@ -22,6 +23,7 @@ __all__ = ["COLUMNS", "load", "read_all"]
 Paths = str | Path | Iterable[str | Path]
 
 
+@uncollected()
 def load(paths: Paths = "results/*.jsonl", baseline: str = "nonprivate") -> DataFrame:
     """Read results files, given as a glob, a path, a directory, or several of them.
 
@@ -40,8 +42,9 @@ def load(paths: Paths = "results/*.jsonl", baseline: str = "nonprivate") -> Data
 def _types() -> dict[str, str]:
     """pandas types that do not change with what happens to be in a file."""
     names = {"int": "Int64", "float": "float64", "bool": "boolean"}
-    hints = {f.name: str(f.type).removesuffix(" | None") for f in (*fields(Workload), *fields(Row))}
-    return {column: names[hints[column]] for column in COLUMNS if hints[column] in names}
+    hints = {f.name: str(f.type) for f in fields(Workload)} | Row.__annotations__
+    kinds = {n: h.removeprefix("Figure[").removesuffix("]").removesuffix(" | None") for n, h in hints.items()}
+    return {column: names[kinds[column]] for column in COLUMNS if kinds.get(column) in names}
 
 
 def read_all(paths: Paths, say: Callable[[str], None] = warnings.warn) -> list[Results]:

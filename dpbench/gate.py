@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from dpbench.change import EXACT, Change, Verdict
 from dpbench.ratios import Ratio
-from dpbench.records import Outcome, Record
+from dpbench.records import Cell, Outcome, Record
 from dpbench.rules import Rules
-from dpbench.slowdown import per_example
 
 FINE, TRIPPED, FAILED, UNKNOWN = 0, 1, 3, 4
 """Exit codes."""
@@ -39,35 +38,39 @@ def judge(changes: Sequence[Change], records: Sequence[Record], rules: Rules, wa
     ``records`` are those of the new side, ``wanted`` the verdicts that do not pass besides.
     """
     ruling = Ruling()
-    by_cell = {r.cell: r for r in records}
+    by_cell: dict[Cell, Record] = {}
+    for record in records:
+        # Of a cell in two suites, the worst counts.
+        if record.cell not in by_cell or record.outcome.is_failure:
+            by_cell[record.cell] = record
     for change in changes:
-        record = by_cell.get(change.cell)
-        if record is None:
+        found = by_cell.get(change.cell)
+        if found is None:
             if change.quantity == "outcome":
                 ruling.tripped.append((change, "the cell is missing"))
-        elif change.quantity == "outcome" and record.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
-            ruling.failed.append((change, f"{record.outcome}: {record.reason}"))
-        elif change.quantity == "outcome" and record.outcome is Outcome.WRONG:
-            ruling.tripped.append((change, f"wrong: {record.reason}"))
+        elif change.quantity == "outcome" and found.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
+            ruling.failed.append((change, f"{found.outcome}: {found.reason}"))
+        elif change.quantity == "outcome" and found.outcome is Outcome.WRONG:
+            ruling.tripped.append((change, f"wrong: {found.reason}"))
         elif change.verdict in wanted:
             ruling.tripped.append((change, "the base is out of date" if change.verdict.is_better else change.reason))
         else:
-            _held(change, record, rules, ruling)
+            _held(change, rules, ruling)
     return ruling
 
 
-def _held(change: Change, record: Record, rules: Rules, ruling: Ruling) -> None:
+def _held(change: Change, rules: Rules, ruling: Ruling) -> None:
     factor, quantity = change.factor, change.quantity
     if quantity in ("outcome", "coverage"):
         if change.verdict.is_worse:
             ruling.tripped.append((change, change.reason))
         return
-    if change.new is not None and not math.isfinite(change.new):
+    if not all(math.isfinite(v) for v in (change.new, factor) if v is not None):
         ruling.tripped.append((change, "a figure that is no number"))
-    elif quantity == "seconds" and (rounds := sum(map(bool, per_example(record)))) < rules.min_rounds:
-        ruling.tripped.append((change, f"{rounds} rounds, {rules.min_rounds} are required (min_rounds)"))
     elif change.verdict is Verdict.NOT_COMPARABLE:
         ruling.unknown.append((change, change.reason))
+    elif change.ratio is not None and change.ratio.rounds < rules.min_rounds:
+        ruling.tripped.append((change, f"{change.ratio.rounds} rounds, {rules.min_rounds} are required (min_rounds)"))
     elif change.verdict is Verdict.INCONCLUSIVE:
         where = ruling.unknown if rules.on_inconclusive == "fail" else ruling.warned
         where.append((change, change.reason or _wide(change.ratio)))
@@ -96,6 +99,20 @@ def blamed_on_versions(changes: Sequence[Change], differences: Sequence[str]) ->
     return [
         replace(c, verdict=Verdict.NOT_COMPARABLE, reason=reason)
         if c.quantity in EXACT and c.verdict in (Verdict.MORE, Verdict.LESS)
+        else c
+        for c in changes
+    ]
+
+
+def seen_once(changes: Sequence[Change]) -> list[Change]:
+    """Times that two runs tell apart, which nobody has repeated: a gate that stands on them would cry wolf."""
+    return [
+        replace(
+            c,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=f"{c.verdict} in another run than the base, seen once; --base REF times both in turns",
+        )
+        if c.quantity == "seconds" and c.verdict in (Verdict.SLOWER, Verdict.FASTER)
         else c
         for c in changes
     ]

@@ -115,8 +115,14 @@ class Oracle:
 
 def refuse_random(model: nn.Module, losses: Losses, batch: Batch) -> None:
     """Raise if the losses differ from call to call: no gradient of theirs can be checked."""
-    with torch.no_grad(), preserved(model, fork=False):
-        first, *others = (losses(model, batch) for _ in range(CALLS))
+
+    def values() -> Any:
+        # With gradients, as losses may contain one of their own.
+        found: Any = losses(model, batch)
+        return found.detach() if isinstance(found, Tensor) else found
+
+    with preserved(model, fork=False):
+        first, *others = (values() for _ in range(CALLS))
     for other in others:
         if isinstance(first, Tensor) and not _same(first, other):
             raise Refused(

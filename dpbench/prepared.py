@@ -49,6 +49,11 @@ class Prepared:
         self._clear()
         return meter.memory(step)
 
+    def once(self) -> None:
+        """One step, and before it the gradients of whoever was before cleared."""
+        self._clear()
+        self._whole(self._built.batch)
+
     def close(self) -> None:
         """Leave the model as it was."""
         self._step.close()

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbench.stats import MIN_ROUNDS, RESAMPLES, Rounds, round_medians
+from dpbench.stats import MIN_ROUNDS, Rounds, round_medians
 
 Floats = NDArray[np.float64]
 
 TRIMMED = 0.2
 """Of the rounds, at either end."""
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,23 +49,17 @@ def paired(new: Rounds, base: Rounds, seed: int = 0) -> Ratio | None:
 
     Rounds are paired by position; one that either side lost is left out. None if no pair is left.
     """
-    pairs = [(n, b) for n, b in zip(new, base, strict=False) if len(n) and len(b)]
-    logs = np.log([float(np.median(n)) / float(np.median(b)) for n, b in pairs])
-    return _ratio([(1, logs)], seed)
+    return _ratio([(1, _log_ratios(new, base))], seed)
 
 
 def independent(new: Rounds, base: Rounds, seed: int = 0) -> Ratio | None:
     """The ratio of the trimmed geometric means over rounds of their medians; None where a side has no round."""
-    return _ratio([(1, np.log(round_medians(new))), (-1, np.log(round_medians(base)))], seed)
+    return _ratio([(1, _logs(new)), (-1, _logs(base))], seed)
 
 
 def relative(new: Rounds, new_reference: Rounds, base: Rounds, base_reference: Rounds, seed: int = 0) -> Ratio | None:
     """How a ratio to a reference changed from one run to the other; within a run, rounds are paired."""
-    sides = []
-    for sign, side, reference in ((1, new, new_reference), (-1, base, base_reference)):
-        pairs = [(s, r) for s, r in zip(side, reference, strict=False) if len(s) and len(r)]
-        sides.append((sign, np.log([float(np.median(s)) / float(np.median(r)) for s, r in pairs])))
-    return _ratio(sides, seed)
+    return _ratio([(1, _log_ratios(new, new_reference)), (-1, _log_ratios(base, base_reference))], seed)
 
 
 def pooled(ratios: Sequence[Ratio]) -> Ratio | None:
@@ -75,6 +70,19 @@ def pooled(ratios: Sequence[Ratio]) -> Ratio | None:
 def overall(ratios: Sequence[Ratio]) -> Ratio | None:
     """The geometric mean of ratios over cells, all of the same weight."""
     return _mean(ratios, [1] * len(ratios))
+
+
+def _log_ratios(numerator: Rounds, denominator: Rounds) -> Floats:
+    pairs = [pair for pair in zip(numerator, denominator, strict=False) if all(map(len, pair))]
+    first, second = ([pair[i] for pair in pairs] for i in (0, 1))
+    return _logs(first) - _logs(second)
+
+
+def _logs(rounds: Rounds) -> Floats:
+    """Of the medians; not a number for what is no time, so that the ratio is none, either."""
+    medians = np.array(round_medians(rounds))
+    good = np.isfinite(medians) & (medians > 0)
+    return np.where(good, np.log(np.where(good, medians, 1.0)), np.nan)
 
 
 def _mean(ratios: Sequence[Ratio], weights: Sequence[int]) -> Ratio | None:
@@ -96,6 +104,9 @@ def _ratio(sides: Sequence[tuple[int, Floats]], seed: int) -> Ratio | None:
     rounds = min(logs.size for _, logs in sides)
     if not rounds:
         return None
+    if any(np.isnan(logs).any() for _, logs in sides):
+        # Trimming must not hide it.
+        return Ratio(float("nan"), None, None, rounds)
     value = float(sum(sign * _trimmed(logs) for sign, logs in sides))
     if rounds < MIN_ROUNDS:
         return Ratio(float(np.exp(value)), None, None, rounds)

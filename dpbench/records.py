@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from dpbench.checksum import sealed, unsealed
 from dpbench.coverage import Coverage
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
@@ -220,21 +221,25 @@ def to_json(record: Record, environment: Mapping[str, Any] | None = None) -> str
 
     ``environment``: that of the file it goes into, which is not said again.
     JSON has no numbers for what is not finite: they are written as ``"nan"``, ``"inf"``, ``"-inf"``.
+    Its last key is a checksum of the rest.
     """
     value = asdict(record)
+    for round_ in value["rounds"]:
+        # Most of it is None on most machines, in every round.
+        round_["state"] = {name: seen for name, seen in round_["state"].items() if seen is not None}
     if environment is not None and record.environment == environment:
         del value["environment"]
-    return json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
+    return sealed(json.dumps(plain(value), separators=(",", ":"), allow_nan=False))
 
 
 def from_json(text: str | bytes, environment: Mapping[str, Any] | None = None) -> Record:
     """Read what :func:`to_json` wrote, strictly; ``environment``: that of the file.
 
     Raises:
-        DpbenchError: not JSON, a newer schema, a field that is unknown, missing or of another type.
+        DpbenchError: changed since, not JSON, a newer schema, a field that is unknown, missing or of another type.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(unsealed(text.encode() if isinstance(text, str) else text))
     except ValueError as error:
         raise DpbenchError(f"not a record of dpbench: {error}, expected one line of JSON") from None
     if isinstance(value, dict):

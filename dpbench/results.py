@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import core_schema
+
+from dpbench.checksum import sealed, unsealed
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Record, check_schema, from_json
+from dpbench.garbage import uncollected
+from dpbench.records import SCHEMA, Cell, Record, check_schema, from_json
+from dpbench.validator import validator
 
 DIRECTORY = Path("results")
 
@@ -49,6 +55,7 @@ class Results:
         return tuple(c for c in self.header.cells if c not in done)
 
 
+@uncollected()
 def read(path: Path | str) -> Results:
     """Read a results file; an incomplete last line is left out and reported in ``torn``.
 
@@ -63,17 +70,24 @@ def read(path: Path | str) -> Results:
         content = path.read_bytes()
     except OSError as error:
         raise DpbenchError(f"cannot read {path}: {error.strerror}") from None
+    return parsed(path, content)
+
+
+def parsed(path: Path, content: bytes) -> Results:
+    """The same of what was read from ``path``."""
     lines = content.split(b"\n")
     tail = lines.pop()
-    if not tail and len(lines) > 1 and not _is_json(lines[-1]):
+    if not tail and len(lines) > 1 and lines[-1].endswith(b"\0"):
+        # Room that a crash left unwritten.
         tail = lines.pop() + b"\n"
     if not lines:
         raise _not_ours(path, tail)
     header = _read_header(path, lines[0])
+    record_of = _reader(header.environment)
     records: dict[Cell, Record] = {}
     for number, line in enumerate(lines[1:], start=2):
         try:
-            record = from_json(line.decode(), header.environment)
+            record = record_of(line)
         except (DpbenchError, UnicodeDecodeError) as error:
             raise DpbenchError(
                 f"{path}, line {number}: {error}. Everything before that line can be kept by: "
@@ -90,6 +104,11 @@ def read(path: Path | str) -> Results:
     return Results(path, header, tuple(records.values()), torn, len(content) - len(tail))
 
 
+def header_line(header: Header) -> str:
+    """The first line of a file."""
+    return sealed(json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":")))
+
+
 def latest(directory: Path | str = DIRECTORY) -> Path:
     """The results file in ``directory`` that was written to last."""
     files = sorted(Path(directory).glob("*.jsonl"), key=lambda p: (p.stat().st_mtime_ns, p.name))
@@ -100,14 +119,6 @@ def latest(directory: Path | str = DIRECTORY) -> Path:
     return files[-1]
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
-
-
 def _not_ours(path: Path, line: bytes) -> DpbenchError:
     return DpbenchError(
         f"{path}, line 1: not a results file of dpbench: got {line[:60].decode(errors='replace')!r}, "
@@ -115,9 +126,35 @@ def _not_ours(path: Path, line: bytes) -> DpbenchError:
     )
 
 
+def _reader(environment: Mapping[str, Any]) -> Callable[[bytes], Record]:
+    """:func:`from_json` for the many records of one file."""
+    mapping = core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+    shared = core_schema.with_default_schema(mapping, default_factory=lambda: environment)
+    today = validator(Record, {"schema": core_schema.literal_schema([SCHEMA]), "environment": shared})
+
+    def read(line: bytes) -> Record:
+        try:
+            record: Record = today.validate_json(unsealed(line))
+        except ValueError:
+            # An older schema, a number that JSON has no word for, or a mistake that has to be told.
+            return from_json(line.decode(), environment)
+        return record
+
+    return read
+
+
 def _read_header(path: Path, line: bytes) -> Header:
+    said = {"dpbench": core_schema.literal_schema([SCHEMA]), "kind": core_schema.literal_schema(["header"])}
+    today = validator(Header, said)
     try:
-        value = json.loads(line)
+        whole: Header = today.validate_json(unsealed(line))
+        return whole
+    except ValueError:
+        pass
+    except DpbenchError as error:
+        raise DpbenchError(f"{path}, line 1: {error}") from None
+    try:
+        value = json.loads(unsealed(line))
     except ValueError:
         raise _not_ours(path, line) from None
     if not isinstance(value, dict) or value.pop("kind", None) != "header" or "dpbench" not in value:

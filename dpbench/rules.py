@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
+from dpbench.change import verdicts
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell
 from dpbench.selection import parse
@@ -17,7 +20,7 @@ from dpbench.suitefile import dotted, mistaken
 FILE = Path("pyproject.toml")
 TABLE = "tool.dpbench.gate"
 
-Share = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 Names = Annotated[list[Annotated[str, Strict()]], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)]
 
 
@@ -48,7 +51,7 @@ class Rules(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    suite: Names = ["ci"]
+    suite: Annotated[Names, Field(min_length=1)] = ["ci"]
     """Names or files."""
     base: Annotated[str, Strict()] | None = None
     """A git reference, or a results file."""
@@ -84,17 +87,22 @@ def rules(path: Path = FILE) -> Rules:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DpbenchError(f"{path} is not TOML: {error}") from None
     for key in TABLE.split("."):
-        data = data.get(key, {})
+        data = data.get(key, {}) if isinstance(data, dict) else {}
     where = f"[{TABLE}] of {path}"
     try:
         found = Rules.model_validate(data)
     except ValidationError as error:
         raise mistaken(where, [_mistake(dict(e)) for e in error.errors()]) from None
-    for i, selection in enumerate(found.selection):
+    mistakes = []
+    words: dict[str, Callable[[], object]] = {"fail_on": partial(verdicts, found.fail_on)}
+    words |= {f"selection[{i}].select": partial(parse, s.select) for i, s in enumerate(found.selection)}
+    for key, read in words.items():
         try:
-            parse(selection.select)
+            read()
         except DpbenchError as error:
-            raise mistaken(where, [f"selection[{i}].select: {error}"]) from None
+            mistakes.append(f"{key}: {error}")
+    if mistakes:
+        raise mistaken(where, mistakes)
     return found
 
 
@@ -108,6 +116,8 @@ def _mistake(error: dict[str, Any]) -> str:
         return f"{key} is unknown, " + (
             f"did you mean {' or '.join(near)}?" if near else f"expected {', '.join(known)}"
         )
+    if error["type"] in ("model_type", "model_attributes_type"):
+        return f"{key or 'it'} is {error['input']!r:.60}, expected a table"
     if error["type"] == "missing":
         return f"{key} is missing"
     expected = error["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")

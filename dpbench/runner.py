@@ -16,15 +16,14 @@ from typing import Any
 
 from dpbench.child import Launcher
 from dpbench.coverage import Coverage
-from dpbench.decoding import decode
 from dpbench.job import Job
 from dpbench.paritycache import Checked, ParityCache
-from dpbench.records import MAX, Cell, Metric, Outcome, Parity, Record, Traced, Workload
+from dpbench.records import MAX, Cell, Metric, Outcome, Record, Traced, Workload
 from dpbench.reporting.numbers import size
 from dpbench.state import watched
 from dpbench.suite import group
 from dpbench.suitefile import MEASURED
-from dpbench.supervise import Ended, Finding, Patience, supervise
+from dpbench.supervise import Ended, Finding, Patience, Seen, supervise
 from dpbench.timed import REPEATS, Timed
 
 Verdict = tuple[Outcome, str]
@@ -141,7 +140,7 @@ class _Group:
             job = Job(kind="trace", workload=self._ran[left[0]], implementations=tuple(together))
             results, ended = yield from self._child(job, "trace")
             for name, values in results.items():
-                self._traced[name] = decode(Traced, values["traced"], "traced")
+                self._traced[name] = values["traced"]
             yield from self._settle(ended)
             left = [n for n in left if n not in results and n not in ended]
         self._done += self._units // self._phases
@@ -180,10 +179,7 @@ class _Group:
                 job = Job(kind="parity", workload=self._workload, implementations=tuple(left), native=native)
                 results, stopped = yield from self._child(job, "gradient")
                 for name, values in results.items():
-                    self._parity[name] = (
-                        decode(Parity, values["parity"], "parity"),
-                        decode(Coverage, values["coverage"], "coverage"),
-                    )
+                    self._parity[name] = values["parity"], values["coverage"]
                     self._runner.checked.put(self._workload, name, self._parity[name])
                     yield from self._judge(name)
                 ended |= stopped
@@ -234,22 +230,34 @@ class _Group:
     def _child(
         self, job: Job, phase: str
     ) -> Generator[Event, None, tuple[dict[str, dict[str, Any]], dict[str, Verdict]]]:
-        """What one child found, and who ended otherwise; where nobody was at work yet, all of them."""
+        """What one child found, and who ended otherwise; where nobody was at work yet, all of them.
+
+        There is one or the other of each, or somebody who ended.
+        """
         found: dict[str, dict[str, Any]] = {}
         ended: dict[str, Verdict] = {}
         yield self._progress(None, phase)
-        for seen in supervise(self._runner.launcher, job, self._patience):
+        for seen in self._twice(job):
             match seen:
                 case str():
                     yield self._progress(seen, phase)
                 case Finding(name, values):
                     found[name] = values
-                case Ended(name, outcome, reason):
-                    who = job.implementations if name is None else (name,)
-                    ended |= {n: (outcome, reason) for n in who if n not in found and n not in ended}
+                case Ended(name, outcome, reason, _):
+                    for who in job.implementations if name is None else (name,):
+                        found.pop(who, None)
+                        ended.setdefault(who, (outcome, reason))
                 case dict():
                     self._facts = seen
         return found, ended
+
+    def _twice(self, job: Job) -> Iterator[Seen]:
+        """What comes of a job; once more if its process died while nobody was at work, whose fault it could be."""
+        for seen in supervise(self._runner.launcher, job, self._patience):
+            if isinstance(seen, Ended) and seen.implementation is None and seen.died:
+                yield from supervise(self._runner.launcher, job, self._patience)
+                return
+            yield seen
 
     def _settle(self, ended: Mapping[str, Verdict]) -> Iterator[Record]:
         for name, (outcome, reason) in ended.items():

@@ -46,6 +46,8 @@ def sides(base: str, new: str) -> tuple[Side, Side]:
 
 def _side(text: str) -> Side:
     path = Path(text)
+    if path.suffix == ".py" and not path.is_file():
+        raise DpbenchError(f"no file {text}; expected the path of an implementation, a name, or a checkout")
     if not path.is_dir():
         return Side(name=text, implementation=text)
     if not any(path.rglob("*.py")):

@@ -20,6 +20,8 @@ from dpbench.timed import AGAIN, CONTROL, SECONDS
 MIN_EFFECT = 0.03
 """A difference in time that is smaller is none, however sure it is."""
 
+_DIFFERS = (Verdict.SLOWER, Verdict.FASTER)
+
 References = Mapping[Workload, Record]
 """What timings of one run are held against, so that two runs can be compared."""
 
@@ -46,12 +48,12 @@ def of_one_run(cell: Cell, base: Record, new: Record, min_effect: float = MIN_EF
     """
     first = paired(per_example(new), per_example(base))
     again = paired(per_example(new, AGAIN), per_example(base, AGAIN), seed=1)
-    control = paired(per_example(base, CONTROL), per_example(base), seed=2)
-    verdict, reason = judged(first, min_effect), _too_few(first)
+    timed_twice = new if CONTROL in new.metrics else base
+    control = paired(per_example(timed_twice, CONTROL), per_example(timed_twice), seed=2)
+    verdict, reason = judged(first, min_effect), new.reason or _too_few(first)
     if again is not None and (second := judged(again, min_effect)) is not verdict:
         verdict, reason = Verdict.INCONCLUSIVE, f"{verdict} at first, {second} when it was repeated"
-    differs = (Verdict.SLOWER, Verdict.FASTER)
-    if verdict in differs and judged(control, min_effect) in differs:
+    if verdict in _DIFFERS and judged(control, min_effect) in _DIFFERS:
         verdict, reason = Verdict.INCONCLUSIVE, "the base differs from itself: other work on this machine?"
     ratio = pooled([first, again]) if first is not None and again is not None else first
     return replace(_change(cell, base, new, verdict, ratio), control=control, reason=reason)
@@ -67,9 +69,11 @@ def of_two_runs(
     held = before.get(cell.workload), after.get(cell.workload)
     if held[0] is not None and held[1] is not None and held[1].cell != cell:
         ratio = relative(per_example(new), per_example(held[1]), per_example(base), per_example(held[0]))
-        return replace(_change(cell, base, new, judged(ratio, min_effect), ratio), reason=_too_few(ratio))
+        change = _change(cell, base, new, judged(ratio, min_effect), ratio)
+        once = "seen once, in two runs; dpbench ab times both in turns and confirms it"
+        return replace(change, reason=once if change.verdict in _DIFFERS else _too_few(ratio))
     change = as_they_are(cell, base, new, min_effect)
-    if change.verdict in (Verdict.SLOWER, Verdict.FASTER):
+    if change.verdict in _DIFFERS:
         reason = f"{change.verdict}, or this machine was, as two runs share no clock; dpbench ab times both in turns"
         return replace(change, verdict=Verdict.INCONCLUSIVE, reason=reason)
     return change
@@ -89,7 +93,7 @@ def per_example(record: Record, name: str = SECONDS) -> list[list[float]]:
 
 def _too_few(ratio: Ratio | None) -> str:
     if ratio is None:
-        return "not timed in both"
+        return "no round in both"
     if not math.isfinite(ratio.value):
         return "a time that is no number"
     return f"{ratio.rounds} rounds, an interval needs {MIN_ROUNDS}" if ratio.low is None else ""

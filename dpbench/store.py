@@ -7,21 +7,21 @@ writes to a file at a time. What was torn off by a crash is at most the last lin
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from dpbench.errors import DpbenchError
-from dpbench.records import SCHEMA, Cell, Metric, Record, to_json
-from dpbench.results import DIRECTORY, Header, Results, latest, read
-from dpbench.stats import round_medians
+from dpbench.records import Cell, Metric, Record, to_json
+from dpbench.results import DIRECTORY, Header, Results, header_line, latest, read
+from dpbench.stats import median
+from dpbench.timed import SECONDS
 
 __all__ = ["DIRECTORY", "Header", "Results", "Writer", "create", "latest", "open_for_resume", "read"]
 
@@ -85,7 +85,7 @@ def create(
         started=started.isoformat(timespec="seconds"),
         run=run,
     )
-    line = _header_line(header)
+    line = header_line(header)
     path, descriptor = _open_new(Path(directory), stem)
     try:
         _lock(descriptor, path)
@@ -137,13 +137,26 @@ def accept(results: Results, path: Path | str) -> Path:
     """Write ``results`` to ``path`` as a base to compare with, small enough to be committed: a figure for each round.
 
     The file is replaced in one step, so that one always is whole.
+
+    Raises:
+        DpbenchError: cells are missing from the results, or failed, so that they are no base; or it cannot be written.
     """
     path = Path(path)
+    if results.missing:
+        raise DpbenchError(
+            f"{results.path} lacks {len(results.missing)} of {len(results.header.cells)} cells "
+            f"({_shown(results.missing)}), so it is no base; go on with: dpbench run --resume {results.path}"
+        )
+    if failed := [r.cell for r in results.records if r.outcome.is_failure]:
+        raise DpbenchError(
+            f"{len(failed)} cells of {results.path} failed, were wrong or timed out ({_shown(failed)}), so it is no "
+            "base; mend them, or leave them out of the suite"
+        )
     header = replace(results.header, cells=tuple(r.cell for r in results.records), run="")
     draft = path.with_name(f".{path.name}.new")
     try:
         with draft.open("w", encoding="utf-8") as file:
-            file.write(_header_line(header) + "\n")
+            file.write(header_line(header) + "\n")
             file.writelines(to_json(_in_short(r), header.environment) + "\n" for r in results.records)
             file.flush()
             os.fsync(file.fileno())
@@ -155,15 +168,13 @@ def accept(results: Results, path: Path | str) -> Path:
 
 
 def _in_short(record: Record) -> Record:
-    """Round medians for samples, and nothing of the machine's state, nor what the header says, too."""
+    """Round medians for samples (a lost round stays one), without what the header says or its own run alone uses."""
     metrics = {
-        name: Metric(m.unit, tuple((float(v),) for v in round_medians(m.samples))) for name, m in record.metrics.items()
+        name: Metric(m.unit, tuple((median(r),) if r else () for r in m.samples))
+        for name, m in record.metrics.items()
+        if name == SECONDS or not name.startswith(SECONDS)
     }
     return replace(record, metrics=metrics, rounds=(), command="", started="")
-
-
-def _header_line(header: Header) -> str:
-    return json.dumps({"dpbench": SCHEMA, "kind": "header", **asdict(header)}, separators=(",", ":"))
 
 
 def _open_new(directory: Path, stem: str) -> tuple[Path, int]:

@@ -102,11 +102,23 @@ def group(cells: Iterable[Cell]) -> dict[Workload, list[Cell]]:
     return groups
 
 
+WITHOUT = {
+    "seq_len": (
+        "timm:", "torchvision:", "synthetic:cnn", "case:",
+        "layer:conv2d", "layer:conv_transpose2d", "layer:groupnorm", "layer:instancenorm",
+    ),
+    "image_size": (
+        "transformers:", "synthetic:mlp", "synthetic:transformer", "case:",
+        "layer:linear", "layer:conv1d", "layer:layernorm", "layer:embedding", "layer:mha", "layer:rnn", "layer:gru",
+        "layer:lstm",
+    ),
+}  # fmt: skip
+"""Models, by how their names begin, that have no T, or no image size."""
+
+
 def applies(axis: str, model: str) -> bool:
     """Whether a shared axis is meant for a model: no T for image models, no image size for text."""
-    without = {"seq_len": ("timm:", "torchvision:", "synthetic:cnn")}
-    without["image_size"] = ("transformers:", "synthetic:mlp", "synthetic:transformer")
-    return not model.startswith(without.get(axis, ()))
+    return not model.startswith(WITHOUT.get(axis, ()))
 
 
 def from_options(

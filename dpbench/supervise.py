@@ -11,6 +11,7 @@ from dpbench.child import Child, Launcher
 from dpbench.job import Job, Message
 from dpbench.outcome import of_ending
 from dpbench.records import Outcome
+from dpbench.told import Garbled, figures, refuse_garbled
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """It is over for one implementation; None: for all of the job, since none was at work yet."""
+    """It is over for one implementation, whatever was found of it before; None: for all of the job, as none was at
+    work yet."""
 
     implementation: str | None
     outcome: Outcome
     reason: str
+    died: bool = False
+    """Whether that is all there is: its process ended without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,10 @@ class Waiting:
     """It waits for a word; nobody's time runs until it is listened to again."""
 
     tell: Callable[[str], None]
+
+
+Seen = str | dict[str, Any] | Finding | Ended | Waiting
+"""Who starts, the facts of the model, a figure, an end, or that a word is waited for."""
 
 
 class Patience:
@@ -65,51 +73,62 @@ class Patience:
 
 def supervise(
     launcher: Launcher, job: Job, patience: Patience, mistakes: MutableMapping[str, str] | None = None
-) -> Generator[str | dict[str, Any] | Finding | Ended | Waiting]:
-    """Run ``job``: gives the name of whoever starts, the model's facts, findings and ends, as they come."""
+) -> Generator[Seen]:
+    """Run ``job``, and give what is seen of it as it comes.
+
+    Unless there is an end, there is one finding for each implementation of the job.
+    """
     patience.turn_to(None)
     child = launcher.start(job)
     who: str | None = None
+    found: set[str] = set()
+    anyone_ended = False
     try:
         while True:
-            try:
-                message = child.receive(patience.left())
-            except TimeoutError:
-                yield Ended(who, Outcome.TIMED_OUT, f"took longer than {patience.timeout_s:g} s ({job.kind})")
+            if (left := patience.left()) <= 0:
+                raise TimeoutError
+            if (message := child.receive(left)) is None:
+                yield Ended(who, *of_ending(child.wait()), died=True)
                 return
-            if message is None:
-                yield Ended(who, *of_ending(child.wait()))
-                return
-            event = message["event"]
-            if event == "started":
-                who = message["implementation"]
-                patience.turn_to(who)
-                yield who
-            elif event == "done":
-                _remember(launcher, message)
-                return
-            elif event in ("ready", "turn"):
-                patience.turn_to(None)
-                yield Waiting(child.tell)
-                patience.turn_to(who)
-            elif event == "mistake":
-                if mistakes is not None:
+            refuse_garbled(message, job, who)
+            match message["event"]:
+                case "started":
+                    who = message["implementation"]
+                    patience.turn_to(who)
+                    yield message["implementation"]
+                case "facts":
+                    yield message["facts"]
+                case "result":
+                    if who is None or who in found:
+                        raise Garbled(f"a second result: {message!r:.80}")
+                    found.add(who)
+                    yield Finding(who, figures(message, job))
+                case "ended":
+                    anyone_ended = True
+                    yield Ended(who, Outcome(message["outcome"]), message["reason"])
+                case "ready" | "turn":
+                    patience.turn_to(None)
+                    yield Waiting(child.tell)
+                    patience.turn_to(who)
+                case "mistake" if mistakes is not None:
                     mistakes[message["reason"]] = message["workload"]
-            else:
-                yield _seen(message)
+                case "done":
+                    if len(found) < len(job.implementations) and not anyone_ended:
+                        raise Garbled("that it is done, without a result of each")
+                    _remember(launcher, message)
+                    return
+    except TimeoutError:
+        yield Ended(who, Outcome.TIMED_OUT, f"took longer than {patience.timeout_s:g} s ({job.kind})")
+    except Garbled as error:
+        yield Ended(
+            who,
+            Outcome.FAILED,
+            f"its process told what no worker does ({error}): something in it writes where it should not, "
+            "as to every open descriptor; nothing that it told is believed",
+        )
     finally:
         patience.turn_to(None)
         _finish(child)
-
-
-def _seen(message: Message) -> dict[str, Any] | Finding | Ended:
-    if message["event"] == "facts":
-        facts: dict[str, Any] = message["facts"]
-        return facts
-    if message["event"] == "ended":
-        return Ended(message["implementation"], Outcome(message["outcome"]), message["reason"])
-    values = {k: v for k, v in message.items() if k not in ("event", "implementation")}
-    return Finding(message["implementation"], values)
 
 
 def _remember(launcher: Launcher, message: Message) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpbench import store
+from dpbench import contain, store
+from dpbench.child import Launcher
 from dpbench.entrypoints import points
 from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
@@ -87,14 +88,13 @@ def sweep(
     Raises:
         DpbenchError: for whatever can be known to be wrong before; then nothing is written.
     """
-    from dpbench.environment import environment
-    from dpbench.registry import source_hash
+    with contain.uninterrupted():
+        from dpbench.environment import environment
+        from dpbench.registry import source_hash
 
     with nullcontext(server) if server else ForkServer() as server:
         sources = {name: source_hash(name) for name in dict.fromkeys(c.implementation for c in cells)}
-        for workload in dict.fromkeys(c.workload for c in cells):
-            _refuse_impossible(workload, suite.memory)
-        check(server, cells, suite.timeout_s)
+        check(server, cells, suite.timeout_s, suite.memory)
         where = {**environment(), "settings": settings_of(suite)}
         if resume is None:
             writer = store.create(suite.name, cells, where, command, directory)
@@ -127,8 +127,10 @@ def settings_of(suite: Suite) -> dict[str, Any]:
     return {name: plain(getattr(suite, name)) for name in ("rounds", "budget_s", "timeout_s", "memory", "measure")}
 
 
-def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
+def check(server: Launcher, cells: Sequence[Cell], timeout_s: float, memory: str | None = None) -> None:
     """Raise for every workload that cannot be: an unknown model, a device that is not here, ..."""
+    for workload in dict.fromkeys(c.workload for c in cells):
+        refuse_impossible(workload, memory)
     workloads = list(dict.fromkeys(_smallest(c.workload) for c in cells))
     mistakes: dict[str, str] = {}
     job = Job(kind="check", workload=workloads[0], also=tuple(workloads[1:]))
@@ -140,7 +142,8 @@ def check(server: ForkServer, cells: Sequence[Cell], timeout_s: float) -> None:
         raise DpbenchError("\n".join(mistakes))
 
 
-def _refuse_impossible(workload: Workload, memory: str | None) -> None:
+def refuse_impossible(workload: Workload, memory: str | None) -> None:
+    """Raise for batches that cannot be; ``memory``: what a step may take where the batch is ``max``."""
     batch = workload.batch
     if batch == MAX:
         if memory is None and not workload.device.startswith("cuda"):

@@ -15,8 +15,8 @@ AGAIN = "step_seconds_again"
 CONTROL = "step_seconds_control"
 """Of the base: the same beside itself."""
 
-THROTTLED = "step_seconds_throttled"
-"""Rounds in which a clock was held down, and which were repeated; they count for nothing."""
+THROTTLED = "_throttled"
+"""How the names end of what was taken in rounds in which a clock was held down: repeated, they count for nothing."""
 
 REPEATS = 3
 """So many rounds of a workload are repeated for that; later ones count, and say so."""
@@ -50,4 +50,4 @@ class Timed:
     def metrics(self, name: str = SECONDS) -> dict[str, Metric]:
         """By name; none without a round."""
         found = {name: Metric("s", tuple(self.seconds), tuple(self.at))} if self.rounds else {}
-        return {**found, THROTTLED: Metric("s", tuple(self.aside))} if self.aside else found
+        return {**found, name + THROTTLED: Metric("s", tuple(self.aside))} if self.aside else found

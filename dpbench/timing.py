@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dpbench import contain, schedule
 from dpbench.built import Built
+from dpbench.errors import Refused
 from dpbench.job import Job, Send, Talk
 from dpbench.meters import Meter, Sample, meter_for
 from dpbench.prepared import Prepared
@@ -94,7 +95,7 @@ class Clock:
         clock = cls(job, send, meter_for(built.device))
         for name in job.implementations:
             with Telling(name, send) as telling:
-                clock._steps[name], built = ready(name, built, job)
+                clock._steps[name] = ready(name, built, job)
                 clock._warm[name] = warm_up(clock._steps[name], clock._meter, job.budget_s)
                 clock._samples[name] = []
             if telling.failed:
@@ -125,23 +126,34 @@ class Clock:
     def tell(self) -> None:
         """The samples of each, to the nanosecond; when they began, to the microsecond."""
         for name, samples in self._samples.items():
-            self._send(
-                {
-                    "event": "result",
-                    "implementation": name,
-                    "seconds": [round(s.seconds, 9) for s in samples],
-                    "at": [round(s.at - self._started, 6) for s in samples],
-                    "started": round(self._started, 6),
-                    "warm_up": self._warm[name].steps,
-                    "settled": self._warm[name].settled,
-                }
-            )
+            with Telling(name, self._send):
+                self._send(
+                    {
+                        "event": "result",
+                        "implementation": name,
+                        "seconds": [round(s.seconds, 9) for s in samples],
+                        "at": [round(s.at - self._started, 6) for s in samples],
+                        "started": round(self._started, 6),
+                        "warm_up": self._warm[name].steps,
+                        "settled": self._warm[name].settled,
+                    }
+                )
 
 
-def ready(name: str, built: Built, job: Job) -> tuple[Prepared, Built]:
-    """``name`` prepared, and what to prepare the next on: a new model if this one left marks on its own."""
+def ready(name: str, built: Built, job: Job) -> Prepared:
+    """``name`` prepared on ``built``, which others share, or on a model of its own if it leaves marks on that.
+
+    Raises:
+        Refused: it leaves them there even when it is closed, for those that were prepared before it.
+    """
     before = marks(built.model)
     prepared = Prepared(name, built, job.workload)
     if marks(built.model) == before:
-        return prepared, built
-    return prepared, Built(job.workload, job.workload.physical)
+        return prepared
+    prepared.close()
+    if marks(built.model) != before:
+        raise Refused(
+            f"{name} leaves a hook, an attribute or a mode on the model after close(), which others are timed on, too. "
+            "Undo in close() what prepare did, or run it without others."
+        )
+    return Prepared(name, Built(job.workload, job.workload.physical), job.workload)

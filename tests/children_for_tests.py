@@ -28,6 +28,11 @@ def work(job: Job, send: Send) -> None:
         "torn": torn,
         "exit": lambda send: os._exit(7),
         "import": import_something,
+        "deserter": lambda send: desert(send, alone=True, stay=False),
+        "exit_family": lambda send: desert(send, alone=False, stay=False),
+        "away": lambda send: desert(send, alone=True, stay=True),
+        "deaf": deaf,
+        "loud": lambda send: os.write(2, b"x" * 1_000_000),
     }[job.kind](send)
 
 
@@ -55,6 +60,20 @@ def family(send: Send) -> None:
     """A child with a child of its own, as a data loader has."""
     grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     send({"event": "facts", "facts": {"grandchild": grandchild.pid}})
+    time.sleep(600)
+
+
+def desert(send: Send, alone: bool, stay: bool) -> None:
+    """A child of its own, in a session of its own if ``alone``, that is left behind unless they ``stay``."""
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    send({"event": "facts", "facts": {"grandchild": subprocess.Popen(command, start_new_session=alone).pid}})
+    time.sleep(600 if stay else 0)
+    os._exit(3)
+
+
+def deaf(send: Send) -> None:
+    """Closes everything that it was given, and lives on."""
+    os.closerange(3, 256)
     time.sleep(600)
 
 

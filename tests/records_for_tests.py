@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +97,37 @@ def sweep(rounds: int = 3) -> list[Record]:
     return records
 
 
-def write(directory: Path, records: Sequence[Record], suite: str = "made-up") -> Path:
+def write(
+    directory: Path,
+    records: Sequence[Record],
+    suite: str = "made-up",
+    environment: Mapping[str, Any] = ENVIRONMENT,
+    started: datetime | None = None,
+) -> Path:
     """A results file with these records."""
-    with store.create(suite, [r.cell for r in records], ENVIRONMENT, "dpbench run made-up", directory) as writer:
+    cells = [r.cell for r in records]
+    with store.create(suite, cells, environment, "dpbench run made-up", directory, started) as writer:
         for r in records:
             writer.append(r)
     return writer.path
+
+
+FIRST_NIGHT = datetime(2030, 1, 1, 2, tzinfo=UTC)
+
+
+def nights(
+    directory: Path,
+    number: int,
+    made: Callable[[int], Sequence[Record]],
+    environment: Callable[[int], Mapping[str, Any]] = lambda night: ENVIRONMENT,
+) -> list[Path]:
+    """A results file for each of so many nights, with the records that ``made`` gives for it."""
+    return [
+        write(directory, made(n), "nightly", environment(n), FIRST_NIGHT + timedelta(days=n)) for n in range(number)
+    ]
+
+
+def rounds_of(middle: float, seed: int, noise: float = 0.005) -> list[list[float]]:
+    """Six rounds of three timings around ``middle``."""
+    rng = random.Random(seed)
+    return [[middle * math.exp(rng.gauss(0, noise)) for _ in range(3)] for _ in range(6)]

@@ -1,6 +1,7 @@
 import resource
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -33,6 +34,52 @@ except MemoryError:
     print("refused")
 """
     assert child(code) == ["refused"]
+
+
+@linux
+def test_a_limit_that_the_user_has_set_stays():
+    code = """
+import resource
+from dpbench import contain
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 31))
+contain.limit_memory(1 << 40)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 2000))
+contain.limit_files()
+print(*resource.getrlimit(resource.RLIMIT_DATA), *resource.getrlimit(resource.RLIMIT_FSIZE))
+"""
+    assert child(code) == [str(n) for n in (1 << 30, 1 << 30, 1000, 1000)]
+
+
+@linux
+def test_a_child_cannot_fill_the_disk():
+    code = """
+import os, resource
+from dpbench import contain
+contain.limit_files()
+disk = os.fstatvfs(1)
+print(resource.getrlimit(resource.RLIMIT_FSIZE)[0], disk.f_bavail * disk.f_frsize)
+"""
+    with tempfile.TemporaryFile("w+") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        out.seek(0)
+        limit, free = map(int, out.read().split())
+    assert limit <= max(1 << 26, 0.95 * free)
+
+
+@linux
+def test_signals_wait_until_an_import_is_over():
+    code = """
+import os, signal
+from dpbench import contain
+try:
+    with contain.uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        print("imported", flush=True)
+    print("late")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    assert child(code) == ["imported", "interrupted"]
 
 
 @linux

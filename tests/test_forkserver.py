@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dpbench import forkserver
+from dpbench.errors import DpbenchError
 from dpbench.forkserver import CAN_FORK, ForkServer
 from dpbench.job import Job
 from dpbench.outcome import of_ending
@@ -215,8 +217,125 @@ with ForkServer(work={WORK!r}) as server:
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("fork", [pytest.param(True, marks=linux), False])
+def test_children_run_in_the_directory_and_environment_that_are_given(tmp_path, fork):
+    """Other source than ours, as of another checkout."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "elsewhere.py").write_text("""
+import os
+def work(job, send):
+    send({"event": "facts", "facts": {"cwd": os.getcwd(), "said": os.environ["SAID"], "home": os.environ.get("HOME")}})
+""")
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "source"), str(ROOT)]), "SAID": "this"}
+    with ForkServer(work="elsewhere:work", fork=fork, directory=tmp_path, environment=environment) as server:
+        child = server.start(job("any"))
+        ((facts,),) = [[m["facts"] for m in messages(child)]]
+        child.wait()
+    assert facts == {"cwd": str(tmp_path), "said": "this", "home": os.environ.get("HOME")}
+
+
 def test_fork_is_used_where_it_is_safe():
     assert (sys.platform == "linux") == CAN_FORK
+
+
+@linux
+def test_a_server_that_was_stopped_at_rest_is_replaced(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with ForkServer(work=WORK) as server:
+        child = server.start(job("answer"))
+        messages(child)
+        child.wait()
+        stopped, launch = server.pid, server._launch
+
+        def replace():
+            monkeypatch.setattr(forkserver, "STARTS_S", 60)
+            launch()
+
+        monkeypatch.setattr(server, "_launch", replace)
+        monkeypatch.setattr(forkserver, "STARTS_S", 0.2)
+        monkeypatch.setattr(forkserver, "ASKED_S", 0.2)
+        os.kill(stopped, signal.SIGSTOP)
+        child = server.start(job("answer"))
+        assert len(messages(child)) == 3
+        child.wait()
+        assert gone(stopped)
+
+
+@linux
+def test_a_server_that_was_stopped_while_a_child_worked_is_replaced(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(forkserver, "ENDS_S", 0.2)
+    monkeypatch.setattr(forkserver, "ASKED_S", 0.2)
+    with ForkServer(work=WORK) as server:
+        child = server.start(job("family"))
+        child.receive(20)
+        left = [server.pid, child.pid, child.receive(20)["facts"]["grandchild"]]
+        os.kill(server.pid, signal.SIGSTOP)
+        child.kill()
+        assert child.wait().status == -signal.SIGKILL
+        assert all(gone(pid) for pid in left)
+        child = server.start(job("answer"))
+        assert len(messages(child)) == 3
+        child.wait()
+
+
+@linux
+def test_one_that_cannot_start_says_so_and_how_to_go_on(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with ForkServer(work="tests.no_such_module:work") as server:
+        with pytest.raises(DpbenchError, match="could not, twice: .*no_such_module.*--resume"):
+            server.start(job("answer"))
+
+
+@linux
+@pytest.mark.parametrize("kind", ["deserter", "exit_family"])
+def test_what_a_child_leaves_behind_ends_with_it(monkeypatch, kind):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with ForkServer(work=WORK) as server:
+        child = server.start(job(kind))
+        child.receive(20)
+        grandchild = child.receive(20)["facts"]["grandchild"]
+        assert child.receive(20) is None
+        child.wait()
+        assert gone(grandchild)
+
+
+@linux
+def test_the_death_of_whoever_runs_it_ends_what_has_a_session_of_its_own():
+    code = f"""
+import os
+from dpbench.forkserver import ForkServer
+from dpbench.job import Job
+from dpbench.records import Workload
+with ForkServer(work={WORK!r}) as server:
+    child = server.start(Job(kind="away", workload=Workload(model="m", batch=1)))
+    child.receive(20)
+    print(server.pid, child.pid, child.receive(20)["facts"]["grandchild"], flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 3, done.stderr
+    assert all(gone(pid) for pid in pids)
+
+
+@linux
+def test_who_closes_its_line_and_lives_on_is_timed_out(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with ForkServer(work=WORK) as server:
+        child = server.start(job("deaf"))
+        child.receive(20)
+        with pytest.raises(TimeoutError):
+            child.receive(0.2)
+        child.kill()
+        assert child.wait().status == -signal.SIGKILL
+
+
+def test_of_what_a_child_says_no_more_is_read_than_is_kept(server):
+    child = server.start(job("loud"))
+    messages(child)
+    assert child.wait().said == "..." + "x" * 400
 
 
 def test_asking_for_a_gpu_at_import_does_not_start_its_driver_before_the_fork(server):

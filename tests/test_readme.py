@@ -6,14 +6,18 @@ import re
 from pathlib import Path
 
 import torch
+import typer
 
 import tests.zoo as zoo
 from dpbench import suite
+from dpbench.cli import app
 from dpbench.models import build
 from dpbench.preparation import prepare
-from dpbench.records import Workload
+from dpbench.records import Cell, Workload
 from dpbench.reference import per_example
 from dpbench.registry import available
+from dpbench.rules import rules
+from dpbench.scaffold import WORKFLOWS, scaffold
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -56,6 +60,30 @@ def test_every_implementation_is_in_the_table():
     assert rows == set(available())
 
 
-def test_only_make_targets_that_exist_are_named():
+def test_only_make_targets_that_exist_are_named_and_all_are_listed():
     targets = set(re.findall(r"^([a-z-]+):", (Path(__file__).parents[1] / "Makefile").read_text(), flags=re.M))
     assert set(re.findall(r"`?make ([a-z-]+)", README)) <= targets
+    rows = README.partition("| target of `make` |")[2].partition("\n\n")[0]
+    listed = re.findall(r"`([a-z-]+)`", " ".join(re.findall(r"^\| (`[^|]*)\|", rows, flags=re.M)))
+    assert sorted(listed) == sorted(targets - {"help", "clean"})
+
+
+def test_the_rules_of_a_gate_are_valid(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_text(block("toml", "[tool.dpbench.gate]"))
+    found = rules(path)
+    assert found.suite == ["ci"]
+    assert found.limit(Cell("mine.py", Workload(model="m", batch=4)), "flops") == 0.1
+    assert found.limit(Cell("mine.py", Workload(model="m", batch=8)), "flops") == 0.0
+
+
+def test_the_workflow_is_the_one_that_init_writes(tmp_path):
+    written = iter(scaffold(tmp_path, implementation="mine.py")[WORKFLOWS / "dpbench.yml"].splitlines())
+    shown = [line for line in block("yaml", "      - uses").splitlines() if line != "..."]
+    assert len(shown) == 5
+    assert all(line in written for line in shown), "in this order"
+
+
+def test_only_commands_that_exist_are_named():
+    known = list(typer.main.get_command(app).commands)
+    assert set(re.findall(r"(?:`|\$ )dpbench ([a-z]+)", README)) <= set(known)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from dpbench.coverage import Coverage, NormMethod
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload, from_json, to_json
+from dpbench.records import Cell, Metric, Outcome, Parity, Record, Round, Workload, from_json, to_json
+from dpbench.state import State
 from tests.records_for_tests import record
 
 number = st.floats(allow_nan=False)
@@ -57,13 +58,28 @@ def test_a_record_survives_json_on_one_line(made):
     assert from_json(text).cell.key() == made.cell.key()
 
 
+def test_of_the_state_of_a_round_only_what_is_known_is_written():
+    states = (State(), State(load=0.5, throttled=()), State(throttled=("heat",)))
+    made = replace(record(), rounds=tuple(Round(started=1.0, warm_up=2, settled=True, state=s) for s in states))
+    written = [r["state"] for r in json.loads(to_json(made))["rounds"]]
+    assert written == [{}, {"load": 0.5, "throttled": []}, {"throttled": ["heat"]}]
+    assert from_json(to_json(made)) == made
+
+
 def test_what_is_not_a_number_survives():
     made = replace(record(), parity=Parity(False, math.nan, 1e-8, "float64"))
     assert math.isnan(from_json(to_json(made)).parity.error)
 
 
+def value_of(made):
+    """As it is in a file, but for the checksum."""
+    value = json.loads(to_json(made))
+    del value["crc"]
+    return value
+
+
 def test_an_older_file_without_a_newer_field_is_read():
-    value = json.loads(to_json(record()))
+    value = value_of(record())
     del value["cell"]["workload"]["norm"], value["cell"]["workload"]["logical_batch"], value["largest"]
     read = from_json(json.dumps(value))
     del value["cell"]["workload"]["checkpointing"], value["cell"]["workload"]["loss_chunk"]
@@ -74,7 +90,7 @@ def test_an_older_file_without_a_newer_field_is_read():
 
 def of_schema_1(coverage, facts):
     """As it was written when coverage was a share."""
-    value = {**json.loads(to_json(record())), "schema": 1, "coverage": coverage, "facts": facts}
+    value = {**value_of(record()), "schema": 1, "coverage": coverage, "facts": facts}
     return json.dumps(value)
 
 
@@ -122,7 +138,7 @@ def test_a_batch_that_is_max_is_no_number():
 
 
 def changed(path, new):
-    value = json.loads(to_json(record()))
+    value = value_of(record())
     inner = value
     for name in path[:-1]:
         inner = inner[name]
@@ -131,7 +147,7 @@ def changed(path, new):
 
 
 def without(name):
-    value = json.loads(to_json(record()))
+    value = value_of(record())
     del value[name]
     return json.dumps(value)
 
@@ -140,6 +156,7 @@ def without(name):
     ("text", "message"),
     [
         ("{", "not a record of dpbench"),
+        (to_json(record()).replace("8", "9", 1), "it is not as it was written: its checksum is another"),
         ("[1]", r"record is \[1\], expected Record"),
         (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 3; upgrade"),
         (changed(["schema"], "1"), "schema is '1'"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +14,8 @@ from dpbench.outcome import Ending
 from dpbench.paritycache import ParityCache
 from dpbench.records import Cell, Outcome, Record, Workload
 from dpbench.runner import Progress, Runner
+from dpbench.state import State
+from dpbench.timed import REPEATS, SECONDS, THROTTLED
 
 W8 = Workload(model="m", batch=8)
 W16 = Workload(model="m", batch=16)
@@ -175,6 +179,31 @@ def test_a_model_that_cannot_be_built_ends_every_cell_of_its_workload():
     assert len(launcher.jobs) == 2
 
 
+@pytest.mark.parametrize(("deaths", "outcome"), [(1, Outcome.OK), (2, Outcome.FAILED)])
+def test_a_process_that_dies_while_nobody_is_at_work_is_tried_once_more(deaths, outcome):
+    class Unlucky(FakeLauncher):
+        def start(self, job):
+            child = super().start(job)
+            return FakeChild([], -11) if len(self.jobs) <= deaths else child
+
+    launcher = Unlucky()
+    records, _ = run(launcher)
+    assert {r.outcome for r in records.values()} == {outcome}
+    assert [job.kind for job in launcher.jobs[:2]] == ["parity", "parity"]
+
+
+@pytest.mark.parametrize("kind", ["parity", "memory", "round"])
+def test_a_child_that_is_done_without_a_figure_of_each_does_not_go_on_for_ever(kind):
+    class Silent(FakeLauncher):
+        def start(self, job):
+            child = super().start(job)
+            return FakeChild([started(job.implementations[0]), {"event": "done"}], 0) if job.kind == kind else child
+
+    records, _ = run(Silent())
+    assert {r.outcome for r in records.values()} == {Outcome.FAILED}
+    assert all("without a result of each" in r.reason for r in records.values())
+
+
 def test_a_gradient_is_checked_once_for_all_batch_sizes():
     launcher = FakeLauncher()
     records, _ = run(launcher, workloads=(W8, W16))
@@ -311,3 +340,37 @@ def test_every_sample_has_its_time_and_every_round_its_warm_up():
     record = records[Cell("a", W8)]
     assert record.metrics["step_seconds"].at == ((0.0, 0.5), (0.0, 0.5))
     assert [(r.started, r.warm_up, r.settled) for r in record.rounds] == [(1e9, 4, True)] * 2
+
+
+class Clocks:
+    """The state of the machine round by round: whether a clock was held down."""
+
+    def __init__(self, held):
+        self._held = iter(held)
+
+    @contextmanager
+    def __call__(self, device):
+        seen = SimpleNamespace(state=State())
+        yield seen
+        seen.state = State(throttled=("power brake",) if next(self._held) else ())
+
+
+@pytest.mark.parametrize(
+    ("held", "taken", "aside", "marked"),
+    [
+        ([False, False], 2, 0, 0),
+        ([True, False, False], 2, 1, 0),
+        ([True, True, False, True, False], 2, 3, 0),
+        # Where it goes on, rounds count at last, and say so.
+        ([True] * 5, 2, REPEATS, 2),
+    ],
+)
+def test_a_round_in_which_a_clock_was_held_down_is_repeated_up_to_a_limit(monkeypatch, held, taken, aside, marked):
+    monkeypatch.setattr("dpbench.runner.watched", Clocks(held))
+    launcher = FakeLauncher()
+    records, _ = run(launcher, measure=["seconds"])
+    assert len([job for job in launcher.jobs if job.kind == "round"]) == len(held)
+    for record in records.values():
+        assert len(record.metrics[SECONDS].samples) == len(record.rounds) == taken
+        assert len(record.metrics[SECONDS + THROTTLED].samples if aside else ()) == aside
+        assert sum(bool(r.state.throttled) for r in record.rounds) == marked

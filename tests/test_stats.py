@@ -90,3 +90,53 @@ def test_outliers_are_found_and_ordinary_scatter_is_not():
 def test_scatter_is_the_quartiles_distance_in_the_middle_round():
     assert stats.scatter([[1, 2, 3, 4, 5], [2, 2, 2, 2], [1, 1, 1, 2, 2]]) == pytest.approx(2 / 3)
     assert stats.scatter([[1.0, 2.0]]) is None
+
+
+@given(st.lists(st.floats(-1e300, 1e300) | st.just(math.nan), min_size=1, max_size=9))
+def test_the_median_is_numpys(x):
+    assert stats.median(x) == pytest.approx(np.median(x), nan_ok=True)
+
+
+@given(rounds)
+def test_scatter_is_that_of_numpys_quartiles(samples):
+    spreads = [np.subtract(*np.percentile(r, [75, 25])) / np.median(r) for r in samples if len(r) > 3]
+    assert stats.scatter(samples) == (pytest.approx(np.median(spreads)) if spreads else None)
+
+
+@given(st.lists(positive, min_size=3, max_size=12))
+def test_outliers_are_those_of_scipys_deviation(x):
+    # Sums of equal distances may round to another side of a threshold that they lie on.
+    distance = np.abs(np.array(x) - np.median(x))
+    scale = scipy.stats.median_abs_deviation(x) / 0.6745 or 1.2533 * distance.mean()
+    clear = np.abs(distance / scale - 3.5) > 1e-9 if scale else np.ones(len(x), bool)
+    expected = distance > 3.5 * scale if scale else np.zeros(len(x), bool)
+    found = np.isin(np.arange(len(x)), stats.outliers(x))
+    assert (found == expected)[clear].all()
+
+
+@given(rounds, st.sampled_from([2.0**k for k in range(-10, 11)]))
+def test_in_another_unit_outliers_and_scatter_are_the_same(samples, factor):
+    other = [[factor * v for v in r] for r in samples]
+    assert [stats.outliers(r) for r in other] == [stats.outliers(r) for r in samples]
+    assert stats.scatter(other) == stats.scatter(samples)
+    assert stats.typical(other).value == factor * stats.typical(samples).value
+
+
+@given(rounds, st.randoms())
+def test_the_order_of_rounds_and_of_samples_does_not_matter(samples, random):
+    mixed = [random.sample(r, len(r)) for r in random.sample(samples, len(samples))]
+    a, b = stats.typical(samples), stats.typical(mixed)
+    assert (a.value, a.low, a.high, a.rounds) == (b.value, b.low, b.high, b.rounds)
+    assert stats.scatter(mixed) == stats.scatter(samples)
+
+
+def test_no_interval_is_taken_before_it_is_asked_for():
+    asked = []
+
+    def ends(values):
+        asked.append(values)
+        return 0.0, 1.0
+
+    made = stats.Estimate(0.5, (0.5,) * stats.MIN_ROUNDS, ends)
+    assert asked == []
+    assert (made.low, made.high, len(asked)) == (0.0, 1.0, 1)

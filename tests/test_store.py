@@ -1,14 +1,17 @@
 import errno
-import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from dpbench import store
+from dpbench.comparison import compare
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, to_json
+from dpbench.records import Cell, Metric, Outcome, Round, Traced
+from dpbench.state import State
+from dpbench.timed import AGAIN, CONTROL, SECONDS
 from tests.records_for_tests import ENVIRONMENT, record, workload, write
 
 NAMES = ["nonprivate", "bk", "opacus"]
@@ -166,7 +169,7 @@ def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
     path = begun(tmp_path)
-    path.write_text(path.read_text() + json.dumps({**json.loads(to_json(RECORDS[1])), "schema": 4}) + "\n")
+    path.write_text(path.read_text() + '{"schema": 4}\n')
     with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 4"):
         store.read(path)
 
@@ -233,3 +236,69 @@ def test_the_environment_stands_once_in_a_file_and_is_in_every_record(tmp_path):
     first, second = store.read(writer.path).records
     assert first.environment == environment
     assert second.environment["versions"] == {"torch": "9"}
+
+
+def measured(name, rounds=20, samples=200, seed=0):
+    """A record as a long run makes it."""
+    draws = np.random.default_rng(seed)
+    taken = tuple(tuple(round(float(s), 9) for s in draws.lognormal(-5, 0.03, samples)) for _ in range(rounds))
+    at = tuple(tuple(round(0.01 * i, 6) for i in range(samples)) for _ in range(rounds))
+    state = State(others=0.1, load=1.5, mhz=2400.0, throttled=())
+    made = record(name)
+    return replace(
+        made,
+        metrics={**made.metrics, SECONDS: Metric("s", taken, at), **{m: Metric("s", taken) for m in (AGAIN, CONTROL)}},
+        rounds=tuple(Round(started=1e9, warm_up=4, settled=True, state=state) for _ in range(rounds)),
+        traced=Traced(
+            flops=123_456_789_012, bytes=98_765_432_100, peak=1_234_567_890, modules={"1": 5, "2a": 4, "2b": 3}
+        ),
+    )
+
+
+def test_what_is_accepted_is_small_and_compares_as_the_original_does(tmp_path):
+    original = store.read(write(tmp_path, [measured("nonprivate"), measured("bk", seed=1)]))
+    path = store.accept(original, tmp_path / "base.jsonl")
+    header, *lines = path.read_bytes().splitlines()
+    assert all(len(line) < 2500 for line in lines)
+    later = store.read(write(tmp_path, [measured("nonprivate", seed=2), measured("bk", seed=3)]))
+    accepted = [c.as_json() for c in compare(store.read(path), later)]
+    assert accepted == [c.as_json() for c in compare(original, later)]
+
+
+def test_a_round_that_was_lost_stays_lost_so_that_others_keep_their_partners(tmp_path):
+    lost = record("bk", seconds=((1.0,), (), (3.0,)))
+    accepted = store.read(store.accept(store.read(write(tmp_path, [lost])), tmp_path / "base.jsonl"))
+    assert accepted.records[0].metrics[SECONDS].samples == ((1.0,), (), (3.0,))
+
+
+def test_accepting_replaces_the_base_in_one_step_or_not_at_all(tmp_path, monkeypatch):
+    base = store.accept(store.read(write(tmp_path, RECORDS)), tmp_path / "base.jsonl")
+    before = base.read_bytes()
+    new = store.read(write(tmp_path, RECORDS[:1], "new"))
+
+    def full(self, *rest):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.Path, "replace", full)
+        with pytest.raises(DpbenchError, match="No space left on device; it is as it was"):
+            store.accept(new, base)
+    with monkeypatch.context() as patch:
+        patch.setattr(store.os, "fsync", full)
+        with pytest.raises(DpbenchError, match="it is as it was"):
+            store.accept(new, base)
+    assert base.read_bytes() == before
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+    store.accept(new, base)
+    assert len(store.read(base).records) == 1
+
+
+def test_results_that_are_not_whole_or_not_sound_are_no_base(tmp_path):
+    with pytest.raises(DpbenchError, match=r"lacks 2 of 3 cells \(bk on .*dpbench run --resume"):
+        store.accept(store.read(begun(tmp_path)), tmp_path / "base.jsonl")
+    failed = store.read(write(tmp_path, [record("bk", outcome=Outcome.FAILED)]))
+    with pytest.raises(DpbenchError, match="1 cells of .* failed, were wrong or timed out"):
+        store.accept(failed, tmp_path / "base.jsonl")
+    assert not (tmp_path / "base.jsonl").exists()
+    expected = write(tmp_path, [record("bk", outcome=Outcome.OUT_OF_MEMORY), record("vmap", outcome=Outcome.REFUSED)])
+    assert store.accept(store.read(expected), tmp_path / "base.jsonl").exists()

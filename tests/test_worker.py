@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 import torch
 
+from dpbench.errors import Refused
 from dpbench.job import Job
 from dpbench.records import Workload
 from dpbench.worker import work
+from implementations import bk
 
 MISBEHAVING = Path(__file__).parent / "misbehaving"
 MLP = Workload(model="synthetic:mlp(width=8,depth=2)", batch=5)
@@ -109,7 +112,7 @@ def test_a_round_gives_the_samples_of_each():
     samples = {m["implementation"]: m["seconds"] for m in of(found, "result")}
     assert set(samples) == {"nonprivate", "bk"}
     assert all(len(s) >= 1 and min(s) > 0 for s in samples.values())
-    timed = [m["implementation"] for m in of(found, "started")][2:]
+    timed = [m["implementation"] for m in of(found, "started")][2:-2]
     assert sorted(timed) == sorted(n for n, s in samples.items() for _ in s)
 
 
@@ -168,9 +171,7 @@ def test_what_was_imported_for_the_job_is_told():
     assert isinstance(messages[-1]["imported"], list)
 
 
-def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
-    path = tmp_path / "hooks.py"
-    path.write_text("""
+HOOKED = """
 import torch
 from dpbench.interface import Output, Supports
 TITLE, MODULES, SUPPORTS, PRIVATE = "hooks", "-", Supports(), True
@@ -189,16 +190,58 @@ class Step:
     def close(self):
         self.handle.remove()
 prepare = Step
-""")
+"""
+
+
+def ready_on_a_shared_model(name):
     from dpbench.built import Built
     from dpbench.tensors import marks
     from dpbench.timing import ready
 
     built = Built(MLP, 5)
-    job = Job(kind="round", workload=MLP)
-    _, after = ready("bk", built, job)
-    assert after is built
-    _, after = ready(str(path), built, job)
-    assert after is not built
-    assert marks(after.model) != marks(built.model)
-    assert all(torch.equal(a, b) for a, b in zip(after.model.parameters(), built.model.parameters(), strict=True))
+    before = marks(built.model)
+    step = ready(name, built, Job(kind="round", workload=MLP))
+    assert marks(built.model) == before
+    return step, built
+
+
+def test_an_implementation_that_hooks_the_model_gets_one_of_its_own(tmp_path):
+    path = tmp_path / "hooks.py"
+    path.write_text(HOOKED)
+    step, built = ready_on_a_shared_model(str(path))
+    own = step._built
+    assert own is not built
+    assert all(torch.equal(a, b) for a, b in zip(own.model.parameters(), built.model.parameters(), strict=True))
+    step.warm_up()
+    step.close()
+
+
+def test_an_implementation_that_leaves_the_model_alone_shares_it():
+    step, built = ready_on_a_shared_model("bk")
+    assert step._built is built
+
+
+def test_an_implementation_that_leaves_a_hook_where_others_are_timed_is_refused(tmp_path):
+    path = tmp_path / "hooks.py"
+    path.write_text(HOOKED.replace("self.handle.remove()", "pass"))
+    with pytest.raises(Refused, match=r"leaves a hook, .* on the model after close\(\).*Undo in close"):
+        ready_on_a_shared_model(str(path))
+
+
+def test_the_source_of_each_is_told_and_of_a_file_as_it_is(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(Path(bk.__file__).read_text())
+    messages = told("sources", str(path), "bk", "no such")
+    found = {m["implementation"]: m["source"] for m in of(messages, "result")}
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    assert found == {str(path): expected, "bk": expected}
+    assert [m["implementation"] for m in of(messages, "ended")] == ["no such"]
+
+
+def test_a_trace_tells_costs_by_module_without_computing():
+    messages = told("trace", "nonprivate", "opacus")
+    found = {m["implementation"]: m["traced"] for m in of(messages, "result")}
+    for traced in found.values():
+        assert sum(traced["modules"].values()) == traced["flops"]
+        assert min(traced["flops"], traced["bytes"], traced["peak"]) > 0
+    assert found["opacus"]["peak"] > found["nonprivate"]["peak"]

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
 
-from dpbench.cli.ab import ab
-from dpbench.cli.advise import advise
-from dpbench.cli.calibrate import calibrate
-from dpbench.cli.compare import compare
-from dpbench.cli.gate import gate
-from dpbench.cli.layers import layers
-from dpbench.cli.list import list_
-from dpbench.cli.maxbatch import maxbatch
-from dpbench.cli.predict import predict
-from dpbench.cli.run import run
-from dpbench.cli.show import show
-from dpbench.cli.system import system
-from dpbench.cli.table import table
-from dpbench.cli.verify import verify
+from dpbench.cli.lazy import Group
+from dpbench.cli.said import say, silence
 from dpbench.errors import DpbenchError
 
 app = typer.Typer(
     name="dpbench",
+    cls=Group,
     help="Benchmark implementations of the DP-SGD gradient: is it right, how fast is it, what memory does it need?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run)
-app.command("list")(list_)
-app.command("show")(show)
-app.command("table")(table)
-app.command("compare")(compare)
-app.command("ab")(ab)
-app.command("gate")(gate)
-app.command("verify")(verify)
-app.command("predict")(predict)
-app.command("layers")(layers)
-app.command("maxbatch")(maxbatch)
-app.command("advise")(advise)
-app.command("calibrate")(calibrate)
-app.command("system")(system)
 
 
 @app.callback(invoke_without_command=True)
@@ -64,13 +38,14 @@ def main() -> None:
     try:
         app()
     except DpbenchError as error:
-        print(f"dpbench: {error}", file=sys.stderr)
+        say(f"dpbench: {error}")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output (head, less) has gone; the end of the process would complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        silence(sys.stdout)
         sys.exit(0)
     except OSError as error:
         # A full disk, a directory that may not be written to: said in a line, as mistakes are.
-        print(f"dpbench: {error.filename or 'stdout'}: {error.strerror}", file=sys.stderr)
+        say(f"dpbench: {error.filename or 'stdout'}: {error.strerror}")
+        silence(sys.stdout)
         sys.exit(2)

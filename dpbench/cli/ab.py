@@ -12,10 +12,11 @@ import typer
 
 from dpbench.ab import ROUNDS, pairs_of
 from dpbench.ab import ab as both
-from dpbench.change import Verdict
+from dpbench.change import Verdict, verdicts
 from dpbench.cli.both import controls, watched
-from dpbench.cli.compare import NOT_COMPARABLE, TRIPPED, verdicts
-from dpbench.cli.run import FAILURES, course, ended_as_interrupted
+from dpbench.cli.compare import NOT_COMPARABLE, TRIPPED, effect
+from dpbench.cli.run import FAILURES, course
+from dpbench.cli.signals import ended_as_interrupted
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
 from dpbench.reporting import changes as reporting
@@ -54,12 +55,13 @@ def ab(
     """
     from dpbench.environment import environment
 
-    wanted = verdicts(fail_on)
+    effect(min_effect)
+    wanted = verdicts((fail_on or "").split(","))
     given = {
-        "rounds": rounds or (ROUNDS if suite is None else None),
+        "rounds": ROUNDS if rounds is None else rounds,
         "budget_s": budget,
         "timeout_s": timeout,
-        "measure": (measure or "traced,memory,seconds").split(","),
+        "measure": [name.strip() for name in (measure or "traced,memory,seconds").split(",")],
     }
     lists = in_lists(axes)
     if suite is None and lists.get("model") is None:
@@ -86,7 +88,7 @@ def ab(
     if as_json:
         typer.echo(json.dumps([c.as_json() for c in changes], indent=1))
     else:
-        typer.echo("\n".join(["", *reporting.lines(changes), *controls(changes)]))
+        typer.echo("\n".join(["", *reporting.lines(changes), *controls(made)]))
     if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):
         raise typer.Exit(FAILURES)
     if any(c.verdict in wanted for c in changes):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dpbench.cards import HERE
 from dpbench.complexity.advice import Offer, Training, alive, cost, hardly_matters
-from dpbench.complexity.advise import Advice, Knob
 from dpbench.complexity.roofline import Seconds
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import duration, ratio, significant, size
+
+if TYPE_CHECKING:
+    from dpbench.complexity.advise import Advice, Knob
 
 
 def lines(advice: Advice, training: Training, price: float | None) -> list[str]:

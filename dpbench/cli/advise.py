@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from dpbench.cards import card
-from dpbench.cli.advices import lines
-from dpbench.cli.confirm import confirm as confirmed
 from dpbench.cli.workloads import MODEL, STEP, AsJson, Axes, takes, workloads
 from dpbench.complexity.advice import Offer, Training, alive, cost, hardly_matters, prices_of
 from dpbench.errors import DpbenchError
@@ -44,6 +42,8 @@ def advise(
       2  a mistake in what was asked
       3  there is none for any of the cards: nothing fits, or all refuse
     """
+    from dpbench.cli.advices import lines
+    from dpbench.cli.confirm import confirm as confirmed
     from dpbench.complexity.advise import Advice
     from dpbench.complexity.advise import advise as of
 

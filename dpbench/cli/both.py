@@ -12,11 +12,13 @@ from dpbench.ab import Compared, Opened
 from dpbench.change import Change, Verdict
 from dpbench.cli.run import INTERRUPTED
 from dpbench.comparison import Pair, of_pair
+from dpbench.ratios import paired
 from dpbench.records import Cell
 from dpbench.reporting import changes as reporting
 from dpbench.reporting.columns import aligned
 from dpbench.runner import Event, Progress
-from dpbench.slowdown import judged, of_one_run
+from dpbench.slowdown import judged, of_one_run, per_example
+from dpbench.timed import CONTROL
 
 
 def watched(events: Generator[Opened | Event | Compared], min_effect: float) -> tuple[list[Compared], list[Change]]:
@@ -61,24 +63,19 @@ def line_of(cell: Cell, changes: list[Change]) -> str:
     return f"{cell.implementation:18} {cell.workload.label()}: {'; '.join(parts) or 'same'}"
 
 
-def controls(changes: list[Change]) -> list[str]:
+def controls(made: list[Compared]) -> list[str]:
     """The base beside itself: how far apart two sides come that are one."""
-    lines = [
-        (
-            c.cell.implementation,
-            c.cell.workload.label(),
-            f"{c.control.value:.3f}x",
-            reporting.interval(c.control, Verdict.SLOWER),
-            str(judged(c.control)),
-        )
-        for c in changes
-        if c.control is not None
-    ]
-    return (
-        ["", "control: the base beside itself, timed in the same turns", *(f"  {line}" for line in aligned(lines, 2))]
-        if lines
-        else []
-    )
+    lines = []
+    for base in (pair.base for pair in made):
+        if (ratio := paired(per_example(base, CONTROL), per_example(base))) is not None:
+            between = reporting.interval(ratio, Verdict.SLOWER)
+            cell = base.cell
+            lines.append(
+                (cell.implementation, cell.workload.label(), f"{ratio.value:.3f}x", between, str(judged(ratio)))
+            )
+    if not lines:
+        return []
+    return ["", "control: the base beside itself, timed in the same turns", *(f"  {x}" for x in aligned(lines, 2))]
 
 
 class _Showing:

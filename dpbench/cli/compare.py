@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Annotated, Any
 
 import typer
 
-from dpbench.change import Change, Verdict
+from dpbench.change import Change, Verdict, verdicts
 from dpbench.cli.files import narrowed, opened_one
 from dpbench.comparison import compare as compared
 from dpbench.comparison import differences, is_one_run
-from dpbench.errors import DpbenchError, unknown
+from dpbench.errors import DpbenchError
 from dpbench.reporting import changes as reporting
 from dpbench.reporting import visible as precision
 from dpbench.results import Results
@@ -42,26 +43,26 @@ def compare(
 
     \b
     Exit codes:
-      0  compared
-      1  a verdict of --fail-on
-      2  a mistake in what was asked
-      4  nothing in them may be compared: other hardware, no cell in common
-      5  nothing selected
+      0    compared
+      1    a verdict of --fail-on
+      2    a mistake in what was asked
+      4    something may not be compared: other hardware, no cell in common
+      5    nothing selected
+      130  interrupted
     """
-    if min_effect < 0:
-        raise DpbenchError(f"--min-effect is {min_effect:g}, expected a share such as 0.03")
-    wanted = verdicts(fail_on)
-    base, *others = [narrowed(opened_one(name), select) for name in files]
+    effect(min_effect)
+    wanted = verdicts((fail_on or "").split(","))
+    if accept and (len(files) != 2 or files[0] == "-" or select):
+        raise DpbenchError(
+            "--accept writes all of a new file over a base; give both files, no -k: dpbench compare BASE NEW --accept"
+        )
+    base, *others = [opened_one(name) for name in files]
     if not others:
-        if accept:
-            raise DpbenchError("--accept writes a new file over a base; give both: dpbench compare BASE NEW --accept")
-        seen = visible(base)
+        seen = narrowed(visible(base), select)
         typer.echo(json.dumps([s.as_json() for s in seen], indent=1) if as_json else "\n".join(precision.lines(seen)))
         return
-    if accept and len(others) > 1:
-        raise DpbenchError(f"--accept takes one new file, got {len(others)}")
     reference = None if absolute else "nonprivate"
-    found = [compared(base, new, min_effect, reference) for new in others]
+    found = [narrowed(compared(base, new, min_effect, reference), select) for new in others]
     if as_json:
         typer.echo(json.dumps([_as_json(base, n, c) for n, c in zip(others, found, strict=True)], indent=1))
     else:
@@ -98,16 +99,7 @@ def _as_json(base: Results, new: Results, changes: list[Change]) -> dict[str, An
     }
 
 
-def verdicts(text: str | None) -> set[Verdict]:
-    """Those that ``slower,new OOM`` or ``worse`` name."""
-    names = [name.strip().replace("-", " ") for name in (text or "").split(",") if name.strip()]
-    known = {str(v).lower(): v for v in Verdict}
-    found: set[Verdict] = set()
-    for name in names:
-        if name == "worse":
-            found |= {v for v in Verdict if v.is_worse}
-        elif name.lower() in known:
-            found.add(known[name.lower()])
-        else:
-            raise unknown("verdict", name, [*known, "worse"])
-    return found
+def effect(share: float) -> None:
+    """Raise unless it is one."""
+    if not 0 <= share < math.inf:
+        raise DpbenchError(f"--min-effect is {share:g}, expected a share such as 0.03")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dpbench.cards import HERE, of_device
-from dpbench.complexity.advise import Advice
 from dpbench.records import Cell, Record
 from dpbench.reporting.numbers import duration, size
 from dpbench.rows import rows
 from dpbench.suite import BASELINE, Suite
 from dpbench.sweep import sweep
+
+if TYPE_CHECKING:
+    from dpbench.complexity.advise import Advice
 
 ROUNDS, SECONDS, LIMIT = 2, 10.0, 120.0
 """Fresh processes, seconds of timing in each, and seconds after which a cell is given up: five minutes in all."""

@@ -7,23 +7,23 @@ import os
 import shlex
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dpbench.ab import ab, pairs_of
-from dpbench.change import Change
+from dpbench.ab import Compared, ab, pairs_of
+from dpbench.change import Change, verdicts
 from dpbench.cli.both import controls, watched
-from dpbench.cli.compare import verdicts
 from dpbench.cli.files import narrowed
-from dpbench.cli.run import INTERRUPTED, ended_as_interrupted
+from dpbench.cli.run import INTERRUPTED
+from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import line_of
 from dpbench.comparability import library_differences
 from dpbench.comparison import compare, differences
 from dpbench.errors import DpbenchError
-from dpbench.gate import Ruling, blamed_on_versions, judge
+from dpbench.gate import FAILED, Ruling, blamed_on_versions, judge, seen_once
 from dpbench.records import Record
 from dpbench.reporting import changes as reporting
 from dpbench.reporting import github
@@ -76,7 +76,7 @@ def gate(
             "there is no base: give --base REF (origin/main, HEAD~1) or --base FILE.jsonl, or write base = ... into "
             "[tool.dpbench.gate] of pyproject.toml"
         )
-    wanted = verdicts(",".join(rules.fail_on)) | verdicts(fail_on)
+    wanted = verdicts([*rules.fail_on, *(fail_on or "").split(",")])
     chosen = [_suite(name, rules) for name in rules.suite]
     ended_as_interrupted()
     if not rules.base.endswith(".jsonl"):
@@ -88,7 +88,11 @@ def gate(
     elif accept:
         if select:
             raise DpbenchError("--accept writes all cells of a suite; leave -k out")
-        typer.echo(f"accepted: {accepted(read(measured(chosen[0], None, results)), rules.base)}", err=True)
+        made = read(measured(chosen[0], None, results))
+        if any(r.outcome.is_failure for r in made.records):
+            typer.echo(f"not accepted: cells of {made.path} failed, were wrong or timed out", err=True)
+            raise typer.Exit(FAILED)
+        typer.echo(f"accepted: {accepted(made, rules.base)}", err=True)
         return
     else:
         found = _against_file(chosen[0], rules, Path(rules.base), select, results)
@@ -105,6 +109,8 @@ class Found:
     changes: list[Change]
     records: list[Record]
     """Of the new side."""
+    pairs: list[Compared] = field(default_factory=list)
+    """Where both sides were timed in turns."""
 
 
 def _suite(name: str, rules: Rules) -> Suite:
@@ -117,7 +123,7 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
     from dpbench.environment import environment
 
     changes: list[Change] = []
-    records: list[Record] = []
+    pairs: list[Compared] = []
     with worktree(reference) as tree:
         before, after = Side(name=reference, checkout=tree), Side(name="this tree", checkout=Path.cwd())
         for suite in chosen:
@@ -133,19 +139,19 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
             )
             made, own = watched(events, rules.min_effect)
             changes += own
-            records += [pair.new for pair in made]
-    return Found(f"base: {reference}, run beside this tree", changes, records)
+            pairs += made
+    return Found(f"base: {reference}, run beside this tree", changes, [pair.new for pair in pairs], pairs)
 
 
 def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, results: Path) -> Found:
     if not base.is_file():
         raise DpbenchError(f"there is no file {base}; measure and write it with: dpbench gate --base {base} --accept")
-    before = narrowed(read(base), select)
+    before = read(base)
     after = read(measured(suite, select, results))
     libraries = library_differences(before.header.environment, after.header.environment)
-    changes = blamed_on_versions(compare(before, after, rules.min_effect), libraries)
+    changes = seen_once(blamed_on_versions(compare(before, after, rules.min_effect), libraries))
     title = "; ".join([f"base: {base}, {before.header.started}", *differences(before, after)])
-    return Found(title, changes, list(after.records))
+    return Found(title, narrowed(changes, select), list(after.records))
 
 
 def measured(suite: Suite, select: str | None, results: Path) -> Path:
@@ -162,6 +168,7 @@ def measured(suite: Suite, select: str | None, results: Path) -> Path:
                 done.append(event)
                 print(f"  {event.cell.workload.label()}  {line_of(rows(done)[-1])}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
+        not_interrupted_again()
         events.close()
         print(f"interrupted: {len(done)} cells are in {path}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -176,10 +183,11 @@ def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
             parts[name] = [{**change.as_json(), "why": why} for change, why in getattr(ruling, name)]
         typer.echo(json.dumps({**parts, "changes": [c.as_json() for c in found.changes]}, indent=1))
     else:
-        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes), *controls(found.changes), ""]))
+        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes), *controls(found.pairs), ""]))
         for heading, own in github.sections(ruling):
             typer.echo("\n".join([f"{heading}:", *(f"  {sentence(*one)}" for one in own), ""]))
-        counts = f"{len(found.changes)} comparisons of {len(found.records)} cells"
+        cells = "1 cell" if len(found.records) == 1 else f"{len(found.records)} cells"
+        counts = f"{len(found.changes)} comparisons of {cells}"
         bad = len(ruling.tripped) + len(ruling.failed) + len(ruling.unknown)
         typer.echo(f"gate: {counts}: {'passes' if ruling.exit_code == 0 else f'{bad} do not pass'}")
     if os.environ.get("GITHUB_ACTIONS") == "true":

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpbench.cli.files import drawable
 from dpbench.cli.workloads import MODEL, AsJson, Axes, SuiteName, takes, workloads
 from dpbench.complexity.modules import Layer, by_parameter
 from dpbench.errors import DpbenchError
@@ -76,10 +77,7 @@ def as_object(layer: Layer, whole: Facts) -> dict[str, Any]:
 
 def check_plot(path: Path, workloads: int) -> None:
     """Raise DpbenchError before anything is done for a picture that could not be drawn."""
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise DpbenchError(f"cannot draw {path}, expected a name that ends in .png, .svg or .pdf")
-    if not path.parent.is_dir():
-        raise DpbenchError(f"cannot draw {path}, there is no directory {path.parent}")
+    drawable(path)
     if workloads != 1:
         raise DpbenchError(f"a picture shows one workload, got {workloads}; give one model, T and image size")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -13,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from dpbench.cli.said import say, silence
+from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import Watch, watch
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
 from dpbench.errors import DpbenchError
@@ -74,17 +74,12 @@ def run(
         try:
             failed = follow(events, shown)
         except KeyboardInterrupt:
+            not_interrupted_again()
             events.close()
             shown.interrupted()
             raise typer.Exit(INTERRUPTED) from None
     if failed:
         raise typer.Exit(FAILURES)
-
-
-def ended_as_interrupted() -> None:
-    """A scheduler that ends the run is told where to go on, too, as by Ctrl-C."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
 
 
 def chosen(
@@ -126,9 +121,8 @@ def _told(tell: Callable[..., None], *event: Started | Event) -> bool:
         tell(*event)
         sys.stdout.flush()
     except OSError as error:
-        print(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file", file=sys.stderr)
-        # What is still in the buffer would complain again at the end of the process.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file")
+        silence(sys.stdout)
         return False
     return True
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from dpbench.cli.said import say
 from dpbench.records import MAX, Cell, Outcome, Record, Workload, to_json
 from dpbench.reporting import summary
 from dpbench.reporting.numbers import WORDS, significant, size
@@ -54,7 +55,7 @@ class Json:
 
     def say(self, text: str) -> None:
         """On stderr."""
-        print(text, file=sys.stderr)
+        say(text)
 
     def on(self, event: Started | Event) -> None:
         """A record at once; what was done before, first."""
@@ -81,7 +82,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """As a line of its own, on stderr."""
-        print(text, file=sys.stderr)
+        say(text)
 
     def on(self, event: Started | Event) -> None:
         """A heading, or a line for each record and, on stderr, for each batch that is searched for."""
@@ -185,8 +186,12 @@ def closing(path: Path, made: list[Row]) -> list[str]:
     """Where everything lies, and what one would do next."""
     from dpbench.reporting import plots
 
-    drawn = plots.draw_all(made, path)
     lines = ["", f"results  {path}"]
+    drawn: list[Path] = []
+    try:
+        drawn = plots.draw_all(made, path)
+    except OSError as error:
+        lines.append(f"no plots: {error.strerror}; make room and have them drawn with: dpbench run --resume {path}")
     lines += [f"plot     {plot}" for plot in drawn if plot.suffix == ".png"]
     if any(plot.suffix == ".svg" for plot in drawn):
         lines.append("         (and as .svg)")

@@ -36,10 +36,10 @@ class Faked:
 
     def __init__(self, workload: Workload) -> None:
         from dpbench.models import build
+        from dpbench.models.spec import parse
 
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
-        # A user's file is run as it is: it tries its losses on values.
-        with nullcontext() if ".py" in workload.model else torch.device("meta"):
+        with nullcontext() if parse(workload.model).reads_values else torch.device("meta"):
             task = build(workload)
         # Fake parameters cannot be swapped for others of another type.
         precision.cast(workload.precision, task.model.to("meta"))

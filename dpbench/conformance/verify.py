@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from dpbench.child import Launcher
 from dpbench.conformance.verdict import Ruling, Verdict, from_plain
 from dpbench.contain import cores
+from dpbench.errors import DpbenchError
 from dpbench.forkserver import ForkServer
 from dpbench.job import Job
 from dpbench.records import Outcome, Workload
@@ -77,9 +78,21 @@ def found(pair: Pair, workload: Workload, launcher: Launcher, timeout_s: float =
     verdict = _ended(pair, Outcome.FAILED, "its process ended without a verdict")
     for event in supervise(launcher, job, Patience(timeout_s)):
         if isinstance(event, Finding):
-            verdict = from_plain(event.values["verdict"])
+            verdict = _told(pair, event.values["verdict"])
         elif isinstance(event, Ended):
             verdict = _ended(pair, event.outcome, event.reason)
+    return verdict
+
+
+def _told(pair: Pair, value: object) -> Verdict:
+    """The verdict that a child tells, unless it is none, or one on something else."""
+    try:
+        verdict = from_plain(value)
+    except DpbenchError as error:
+        return _ended(pair, Outcome.FAILED, f"its process told what is no verdict: {error}")
+    if (verdict.implementation, verdict.check) != (pair.implementation, pair.check):
+        about = f"{verdict.implementation} on {verdict.check}"
+        return _ended(pair, Outcome.FAILED, f"its process told a verdict on {about}, expected one on itself")
     return verdict
 
 

@@ -1,4 +1,4 @@
-"""Models and batches to measure on: Transformers, timm, torchvision, synthetic ones, and the user's own."""
+"""Models and batches to measure on: Transformers, timm, torchvision, synthetic ones, single layers, the user's own."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def build(workload: Workload) -> Task:
             from dpbench.models import synthetic
 
             task = synthetic.build(spec, workload)
+        elif spec.family == "layer":
+            from dpbench.models import layers
+
+            task = layers.build(spec, workload)
+        elif spec.family == "case":
+            from dpbench.models import cases
+
+            task = cases.build(spec, workload)
         else:
             from dpbench.models import userfile
 
@@ -53,10 +61,13 @@ def build(workload: Workload) -> Task:
 
 def available() -> dict[str, str]:
     """Names that can be built, and what they are."""
-    from dpbench.models import hf, synthetic
+    from dpbench.cases import CASES
+    from dpbench.models import hf, layers, synthetic
 
     found = {f"transformers:{name}": facts["from"] for name, facts in hf.configurations().items()}
     found |= {f"synthetic:{name}": (kind.__doc__ or "").splitlines()[0] for name, kind in synthetic.KINDS.items()}
+    found |= {f"layer:{name}": what for name, what in layers.described().items()}
+    found["case:NAME"] = f"any of the {len(CASES)} cases of the conformance kit: dpbench list cases"
     for family, what in (("timm", "any classifier of timm"), ("torchvision", "any classifier of torchvision")):
         missing = "" if find_spec(family) else " (not installed: pip install 'dpsgd-bench[models]')"
         found[f"{family}:NAME"] = what + missing

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
+from dpbench.batch import Batch, take
+from dpbench.batch import size as batch_size
 from dpbench.losses import IGNORED
 from dpbench.models.task import Batches
 
@@ -41,6 +43,12 @@ def sequences(T: int, vocab: int, *, classes: int | None = None, shifted: bool =
         return {"input_ids": ids, "labels": labels}
 
     return batches
+
+
+def repeated(batch: Batch) -> Batches:
+    """The rows of one batch, which has some, again and again from the first."""
+    rows = batch_size(batch)
+    return lambda size, seed: take(batch, torch.arange(size) % rows)
 
 
 def causal_mask(size: int, T: int) -> Tensor:

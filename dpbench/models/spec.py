@@ -10,7 +10,7 @@ from typing import Any
 from dpbench.errors import DpbenchError, Refused, unknown
 from dpbench.records import Workload
 
-FAMILIES = ("transformers", "timm", "torchvision", "synthetic")
+FAMILIES = ("transformers", "timm", "torchvision", "synthetic", "layer", "case")
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Spec:
     """One of FAMILIES, or ``file`` for a user's own."""
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether building it may read values of tensors, as what users and cases do is theirs."""
+        return self.family in ("file", "case")
 
     def take(self, known: Iterable[str]) -> dict[str, Any]:
         """The options, after checking that each is known."""

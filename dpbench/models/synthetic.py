@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from itertools import pairwise
 from math import gcd
@@ -15,6 +14,7 @@ from torch.nn import functional as F
 from dpbench import losses
 from dpbench.errors import DpbenchError, unknown
 from dpbench.models.batches import classified, sequences
+from dpbench.models.options import checked, defaults
 from dpbench.models.spec import Spec
 from dpbench.models.task import Task
 from dpbench.records import Workload
@@ -134,12 +134,7 @@ def build(spec: Spec, workload: Workload) -> Task:
     if spec.name not in KINDS:
         raise unknown("synthetic model", spec.name, KINDS)
     kind = KINDS[spec.name]
-    defaults = {n: p.default for n, p in inspect.signature(kind).parameters.items() if n != "workload"}
-    options = spec.take(defaults)
-    for name, value in options.items():
-        if type(value) is not type(defaults[name]) or (type(value) is int and value < 1):
-            expected = "true or false" if isinstance(defaults[name], bool) else "a whole number, 1 or more"
-            raise DpbenchError(f"synthetic:{spec.name} is given {name}={value}; expected {expected}")
+    options = checked(spec, defaults(kind))
     spec.refuse(workload, *_WITHOUT[spec.name])
     spec.settle("depth", "layers", workload)
     return kind(workload, **options)

@@ -28,13 +28,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from dpbench.batch import size as batch_size
-from dpbench.batch import take
 from dpbench.errors import DpbenchError
 from dpbench.losses import check_losses
+from dpbench.models.batches import repeated
 from dpbench.models.spec import Spec
 from dpbench.models.task import Batches, Task
 from dpbench.probe import preserved
@@ -89,10 +88,9 @@ def _try(task: Task) -> None:
 
 
 def _rows(batch: Any) -> Batches:
-    rows = batch_size(batch)
-    if not rows:
+    if not batch_size(batch):
         raise DpbenchError("the user's batch has no rows; expected at least one example")
-    return lambda size, seed: take(batch, torch.arange(size) % rows)
+    return repeated(batch)
 
 
 def _module(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -38,7 +39,7 @@ def weight(change: Change) -> tuple[int, float]:
 def said(change: Change) -> str:
     """``1.22x slower``, ``new OOM``."""
     factor = change.factor
-    if factor is None or change.verdict is Verdict.SAME or change.quantity in ("outcome", "coverage"):
+    if not factor or not math.isfinite(factor) or change.verdict is Verdict.SAME or change.quantity == "coverage":
         return str(change.verdict)
     if change.quantity != "seconds" and abs(factor - 1) < 0.005:
         return f"{abs(factor - 1):.2g} {change.verdict}"
@@ -69,7 +70,8 @@ def summary(changes: Sequence[Change]) -> list[str]:
             continue
         found = Counter(c.verdict for c in own)
         line = f"{quantity}: " + ", ".join(f"{found[v]} {v}" for v in ORDER if found[v])
-        if len(ratios := [c.ratio for c in own if c.ratio is not None]) > 1 and (mean := overall(ratios)):
+        ratios = [c.ratio for c in own if c.ratio is not None and math.isfinite(c.ratio.value)]
+        if len(ratios) > 1 and (mean := overall(ratios)):
             direction = Verdict.SLOWER if mean.value >= 1 else Verdict.FASTER
             factor = mean.value if mean.value >= 1 else 1 / mean.value
             line += f"; geometric mean {factor:.3f}x {direction} {interval(mean, direction)}".rstrip()

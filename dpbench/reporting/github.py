@@ -64,7 +64,7 @@ def _cells(change: Change, why: str) -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
 def _data(text: str) -> str:

@@ -96,8 +96,13 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
             for suffix in ("png", "svg"):
                 name = f"{beside.stem}-{quantity.name}-vs-{size.replace('_', '-')}.{suffix}"
                 path = beside.with_name(name)
-                with rc_context(STYLE):
-                    figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == "svg" else None)
+                try:
+                    with rc_context(STYLE):
+                        figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == "svg" else None)
+                except OSError:
+                    # The disk is full: half a chart is none.
+                    path.unlink(missing_ok=True)
+                    raise
                 written.append(path)
     return written
 

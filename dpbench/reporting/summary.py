@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+OTHERS = 0.2
+"""Of all cores, that other processes take: above it a reader is told."""
+
 SCATTER = 0.2
 """Of a cell's timings, above which a reader is told."""
 
@@ -73,6 +76,16 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
             f"timings scatter, the quartiles of one cell by {worst:.0%} of its median: is other work on this machine? "
             "Small networks are steadier on one thread (--threads 1)"
         )
+    if held := sum(row.throttled for row in rows):
+        notes.append(f"a clock was held down in {held} rounds, which were repeated in vain: see dpbench system")
+    if unsettled := [row for row in rows if row.unsettled * 2 > row.rounds]:
+        cells = "1 cell" if len(unsettled) == 1 else f"{len(unsettled)} cells"
+        notes.append(
+            f"steps of {cells} were still getting faster when their warm-up was over; a larger --budget gives it longer"
+        )
+    busy = max((row.others for row in rows if row.others is not None), default=0.0)
+    if busy > OTHERS:
+        notes.append(f"other processes took {busy:.0%} of this machine's CPU time meanwhile: see dpbench system")
     return made, notes
 
 

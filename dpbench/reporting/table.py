@@ -7,8 +7,9 @@ trained says so beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from dpbench.errors import DpbenchError, unknown
@@ -21,6 +22,7 @@ from dpbench.rows import Row, rows
 from dpbench.selection import SHORT
 
 AXES = ("implementation", *(f.name for f in fields(Workload)), "file")
+_OF_ROW = ("implementation", "file")
 TITLES = {axis: short for short, axis in SHORT.items()}
 
 
@@ -118,12 +120,12 @@ def build(
     if relative_to is not None and what.relative is None:
         able = ", ".join(k for k, v in VALUES.items() if v.relative)
         raise DpbenchError(f"{value} cannot be given relative to {relative_to}, expected one of {able}")
-    varying = [a for a in AXES if len({_at(row, a) for row in every}) > 1]
+    varying = _varying(every)
     if by_row is None:
         by_row = [a for a in AXES if a not in by_column and (a == "model" or a in varying)]
     by_row = [a for a in dict.fromkeys(by_row) if a not in by_column]
     found = _place(every, by_row, by_column, varying)
-    lines, marks, footnotes = _fill(found, every, by_row, by_column, what, relative_to is not None)
+    lines, marks, footnotes = _fill(found, by_row, by_column, what, relative_to is not None)
     direction = f" ({what.better} is better)" if what.better else ""
     unit = f"ratio to {relative_to}" if relative_to else what.unit
     fixed = [
@@ -135,7 +137,7 @@ def build(
     return Table(
         caption="; ".join([caption, *([", ".join(fixed)] if fixed else [])]),
         keys=tuple(TITLES.get(a, a) for a in by_row),
-        columns=tuple(_name(c, by_column) for c in _ordered(every, by_column)),
+        columns=tuple(_name(c, by_column) for c in _ordered((column for _, column in found), by_column)),
         unit=unit,
         lines=lines,
         marks=marks,
@@ -148,19 +150,30 @@ Key = tuple[Any, ...]
 
 
 def _at(row: Row, axis: str) -> Any:
-    return getattr(row if axis in ("implementation", "file") else row.workload, axis)
+    return getattr(row if axis in _OF_ROW else row.workload, axis)
 
 
-def _key(row: Row, axes: Sequence[str]) -> Key:
-    return tuple(_at(row, a) for a in axes)
+def _varying(every: Sequence[Row]) -> list[str]:
+    """The axes with several values, of what may be many rows of few workloads."""
+    workloads = {row.workload for row in every}
+    values = {axis: {getattr(w, axis) for w in workloads} for axis in AXES if axis not in _OF_ROW}
+    values |= {axis: {getattr(row, axis) for row in every} for axis in _OF_ROW}
+    return [axis for axis in AXES if len(values[axis]) > 1]
+
+
+def _keys(every: Sequence[Row], axes: Sequence[str]) -> list[Key]:
+    paths = [axis if axis in _OF_ROW else f"workload.{axis}" for axis in axes]
+    # Two more than are needed: of a single one, attrgetter gives what it finds without a tuple around it.
+    get = attrgetter(*paths, *_OF_ROW)
+    return [get(row)[: len(paths)] for row in every]
 
 
 def _place(
     every: Sequence[Row], by_row: Sequence[str], by_column: Sequence[str], varying: Sequence[str]
 ) -> dict[tuple[Key, Key], Row]:
     found: dict[tuple[Key, Key], Row] = {}
-    for row in every:
-        place = _key(row, by_row), _key(row, by_column)
+    for line, column, row in zip(_keys(every, by_row), _keys(every, by_column), every, strict=True):
+        place = line, column
         if place in found:
             rest = [a for a in varying if a not in (*by_row, *by_column)]
             raise DpbenchError(
@@ -171,23 +184,21 @@ def _place(
     return found
 
 
-def _ordered(every: Sequence[Row], axes: Sequence[str]) -> list[Key]:
+def _ordered(found: Iterable[Key], axes: Sequence[str]) -> list[Key]:
     """The keys that occur: numbers by size, implementations as in every chart, other words as they came."""
-    names = palette.order({row.implementation for row in every})
-    seen: dict[tuple[str, Any], int] = {}
-    for row in every:
-        for axis in axes:
-            seen.setdefault((axis, _at(row, axis)), len(seen))
+    keys = list(dict.fromkeys(found))
+    ranks = [_ranks(dict.fromkeys(values), axis) for axis, values in zip(axes, zip(*keys, strict=True), strict=False)]
+    return sorted(keys, key=lambda key: [rank[value] for rank, value in zip(ranks, key, strict=True)])
 
-    def rank(axis: str, value: Any) -> float:
-        if axis == "implementation":
-            return names.index(value)
-        if value is None:
-            return -1
-        return value if isinstance(value, int | float) else seen[axis, value]
 
-    keys = {_key(row, axes) for row in every}
-    return sorted(keys, key=lambda key: [rank(a, v) for a, v in zip(axes, key, strict=True)])
+def _ranks(values: Iterable[Any], axis: str) -> dict[Any, float]:
+    if axis == "implementation":
+        return {name: place for place, name in enumerate(palette.order(set(values)))}
+
+    def rank(place: int, value: Any) -> float:
+        return -1 if value is None else value if isinstance(value, int | float) else place
+
+    return {value: rank(place, value) for place, value in enumerate(values)}
 
 
 def _name(key: Key, axes: Sequence[str]) -> str:
@@ -201,7 +212,6 @@ def _name(key: Key, axes: Sequence[str]) -> str:
 
 def _fill(
     found: dict[tuple[Key, Key], Row],
-    every: Sequence[Row],
     by_row: Sequence[str],
     by_column: Sequence[str],
     what: Value,
@@ -210,8 +220,8 @@ def _fill(
     lines: list[tuple[tuple[str, ...], tuple[str | float, ...]]] = []
     marks: dict[tuple[int, int], int] = {}
     footnotes: dict[str, list[str]] = {}
-    columns = _ordered(every, by_column)
-    for i, key in enumerate(_ordered(every, by_row)):
+    columns = _ordered((column for _, column in found), by_column)
+    for i, key in enumerate(_ordered((line for line, _ in found), by_row)):
         cells: list[str | float] = []
         for j, column in enumerate(columns):
             row = found.get((key, column))

@@ -47,6 +47,22 @@ def test_a_signal_ends_it_with_130_and_says_where_to_go_on(tmp_path, number):
     assert "--resume" in out
 
 
+def test_nohup_is_left_as_it_is(tmp_path):
+    options = ["--batch", "4", "--results", str(tmp_path)]
+    with subprocess.Popen(
+        [*COMMAND, *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    ) as process:
+        assert process.stdout is not None
+        assert "cells on" in process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        process.stdout.read()
+    assert process.returncode == 0
+    assert not read(latest(tmp_path)).missing
+
+
 def test_resume_with_other_options_says_what_to_give(tmp_path):
     done = CliRunner().invoke(app, ["run", "--resume", str(tmp_path / "x.jsonl"), "--rounds", "5"])
     assert "give --resume FILE alone" in str(done.exception)

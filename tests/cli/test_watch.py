@@ -1,3 +1,5 @@
+import errno
+import os
 from dataclasses import replace
 
 from rich.console import Console
@@ -43,6 +45,20 @@ def test_lines_come_one_for_each_record_and_the_summary_last(tmp_path):
     text = "\n".join(said)
     assert "3 cells: 2 ok, 1 refused" in text
     assert str(read(tmp_path / next(tmp_path.glob("*.jsonl")).name).path) in text
+
+
+def test_without_room_for_plots_the_summary_is_there_and_says_so(tmp_path, monkeypatch):
+    def full(made, beside):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("dpbench.reporting.plots.draw_all", full)
+    said = []
+    shown = Lines(said.append)
+    shown.on(started(tmp_path))
+    shown.end()
+    text = "\n".join(said)
+    assert "3 cells: 2 ok, 1 refused" in text
+    assert "no plots: No space left on device; make room and have them drawn with: dpbench run --resume" in text
 
 
 def test_who_clips_with_a_constant_of_his_own_is_named():

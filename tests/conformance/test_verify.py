@@ -6,7 +6,7 @@ import pytest
 
 from dpbench.conformance.checks import KIT, checks
 from dpbench.conformance.verdict import Ruling, Verdict, from_plain
-from dpbench.conformance.verify import Pair, verify
+from dpbench.conformance.verify import Pair, _told, verify
 from dpbench.decoding import DpbenchError
 from dpbench.records import Workload
 from tests.conformance.mutants import mutant
@@ -55,3 +55,14 @@ def test_a_verdict_is_the_same_after_json():
     with pytest.raises(DpbenchError, match="verdict.ruling"):
         from_plain({"implementation": "bk", "check": "a", "ruling": "fine"})
     assert Verdict(implementation="a", check="b", ruling=Ruling.RIGHT).native == {}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"), [({"ruling": "fine"}, "what is no verdict"), ({"check": "another"}, "a verdict on bk on another")]
+)
+def test_what_a_process_tells_is_a_verdict_on_itself_or_none(told, said):
+    right = {"implementation": "bk", "check": "tied", "ruling": "right"}
+    verdict = _told(Pair("bk", "tied"), {**right, **told})
+    assert (verdict.implementation, verdict.check, verdict.ruling) == ("bk", "tied", Ruling.CRASHES)
+    assert said in verdict.message
+    assert _told(Pair("bk", "tied"), right).ruling is Ruling.RIGHT

@@ -18,6 +18,8 @@ from dpbench.records import Workload
         ("timm:regnety_002.pycls_in1k", Spec("timm", "regnety_002.pycls_in1k")),
         ("transformers:gpt2(n_inner=none)", Spec("transformers", "gpt2", {"n_inner": None})),
         ("my/file.py:make", Spec("file", "my/file.py:make")),
+        ("layer:embedding(V=1e6,d=5)", Spec("layer", "embedding", {"V": 1e6, "d": 5})),
+        ("case:sharing/tied-head", Spec("case", "sharing/tied-head")),
     ],
 )
 def test_a_name_is_taken_apart(text, expected):

@@ -12,6 +12,10 @@ def test_an_mlp_has_the_width_depth_and_classes_it_is_asked_for():
     assert [(m.in_features, m.out_features) for m in model if isinstance(m, nn.Linear)] == [(5, 8), (8, 8), (8, 4)]
 
 
+def test_a_whole_number_may_be_written_with_an_exponent():
+    assert build(Workload(model="synthetic:mlp(width=1e1)", batch=1)).model[0].out_features == 10
+
+
 @pytest.mark.parametrize("inplace", [True, False])
 def test_an_mlp_takes_three_axes_where_tokens_are_given(inplace):
     task = build(Workload(model=f"synthetic:mlp(width=8,inplace={inplace})", batch=1, seq_len=3))

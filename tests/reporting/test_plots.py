@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 
 from dpbench.records import Outcome
@@ -30,6 +33,17 @@ def test_files_lie_beside_the_results_and_say_what_they_are(tmp_path):
     assert [p.name for p in written] == names
     assert all(p.stat().st_size > 1000 for p in written)
     assert "throughput, examples/s" in written[1].read_text()
+
+
+def test_without_room_no_half_chart_is_left(tmp_path, monkeypatch):
+    def full(figure, path, **options):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    with pytest.raises(OSError, match="No space left"):
+        plots.draw_all(rows([record(on=workload(batch=b)) for b in (4, 8)]), tmp_path / "x.jsonl")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_same_records_give_the_same_file(tmp_path):

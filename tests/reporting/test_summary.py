@@ -3,9 +3,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from dpbench.records import Outcome
+from dpbench.records import Outcome, Round
 from dpbench.reporting import summary
 from dpbench.rows import rows
+from dpbench.state import State
 from tests.records_for_tests import PARTIAL, record, sweep, workload
 
 SIX = [[0.5]] * 6
@@ -102,3 +103,16 @@ def test_a_figure_without_all_parameters_says_so_beside_it_and_its_ratios_are_ma
 def test_a_wrong_gradient_says_which_parameters_got_none():
     wrong = record("vmap", outcome=Outcome.WRONG, reason="cls_token differs", coverage=PARTIAL)
     assert "wrong [1] [2]" in summary.lines(rows([wrong]))[2]
+
+
+def test_what_disturbed_a_measurement_is_said_and_what_did_not_is_not():
+    def noted(**round_):
+        made = record("bk", seconds=[[0.5]] * 6)
+        rounds = tuple(Round(**{"started": 0.0, "warm_up": 4, "settled": True, **round_}) for _ in range(6))
+        return " ".join(summary.blocks(rows([replace(made, rounds=rounds)]))[1])
+
+    quiet = noted(state=State(others=0.05))
+    assert not any(word in quiet for word in ("clock", "warm-up", "other processes"))
+    assert "held down in 6 rounds" in noted(state=State(throttled=("too hot",)))
+    assert "--budget gives it longer" in noted(settled=False)
+    assert "other processes took 45%" in noted(state=State(others=0.45))

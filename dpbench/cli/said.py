@@ -1,0 +1,23 @@
+"""Words to people, on stderr: nothing ends because nobody can be told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+
+def say(text: str) -> None:
+    """On stderr; where it cannot be written to (a log on a full disk), nowhere."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Have everything that is still written to ``stream`` vanish.
+
+    What is in its buffer would complain again at the end of the process.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,31 @@
+"""Ctrl-C, SIGTERM or SIGHUP at a random moment, once or twice."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+from tests.faults.judged import Struck, judge
+from tests.faults.run import Run, send
+
+FAULT = "Ctrl-C, SIGTERM, SIGHUP"
+
+
+def strike(place: Path, draw: random.Random) -> Struck:
+    struck, run = Struck(), Run(place)
+    number = draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    # Before the command has read its options there is nothing to tidy up, and the signal does what it always does.
+    begun = run.moment(draw) and run.file() is not None
+    for _ in range(draw.choice([1, 2])):
+        send(run.process, number)
+        time.sleep(draw.uniform(0, 0.05))
+    status, struck.seconds, struck.left = run.end()
+    if begun:
+        struck.expect(status in (130, 0), f"exit {status} of {number.name}: {run.said[-500:]}")
+        struck.expect(status == 0 or "go on with: dpbench run --resume" in run.said, f"no way on: {run.said[-300:]}")
+    else:
+        struck.expect(status in (130, -number), f"exit {status} of {number.name}: {run.said[-500:]}")
+    judge(run, struck)
+    return struck
