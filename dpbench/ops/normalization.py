@@ -32,8 +32,8 @@ class Scale(Use):
         """Normalises again rather than keeping a second activation."""
         x = self._x.get()
         # CUDA's autocast computes norms of a bfloat16 input in float32.
-        normalized = self._normalize(x.to(torch.promote_types(x.dtype, ds.dtype)))
-        return reduce_to(ds * normalized.to(ds.dtype), self._axes, self.parameter.shape)
+        wide = torch.promote_types(x.dtype, ds.dtype)
+        return reduce_to(ds * self._normalize(x.to(wide)).to(ds.dtype), self._axes, self.parameter.shape)
 
 
 def _scale_and_shift(

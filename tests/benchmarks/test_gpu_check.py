@@ -14,7 +14,7 @@ from dpbench import nvml
 from dpbench.forkserver import ForkServer
 from dpbench.outcome import Ending
 from dpbench.published import figures as published
-from dpbench.records import Cell, Metric, Outcome, Record, Workload
+from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload
 from tests.benchmarks import fake_checks
 from tests.benchmarks.gpu_check import __main__ as command
 from tests.benchmarks.gpu_check import asking, device, events, gradients, largest, paper
@@ -67,7 +67,7 @@ class FakeLauncher:
                 break
             one = answer(part, "1", "1", True)
             said = {"part": one.part, "expected": "1", "got": "1", "verdict": "passed", "figures": {}}
-            messages.append((seconds, {"event": "result", "implementation": part, **said}))
+            messages.append((seconds, {"event": "answer", "answer": said}))
         return FakeChild(self, messages if status else [*messages, (0.0, {"event": "done"})], status)
 
 
@@ -212,8 +212,11 @@ def test_whoever_a_child_did_not_come_to_is_asked_in_another():
         if broken:
             outcome = {"event": "ended", "implementation": names[0], "outcome": "failed", "reason": "CUDA error"}
             return FakeChild(clock, [(0.0, m) for m in [*started, outcome, {"event": "done"}]])
-        results = [{"event": "result", "implementation": n, "memory": {}} for n in names]
-        return FakeChild(clock, [(0.0, m) for m in [*started, *results, {"event": "done"}]])
+        told = []
+        for name in names:
+            told.append({"event": "started", "implementation": name})
+            told.append({"event": "result", "implementation": name, "memory": {"peak_live": 5.0}})
+        return FakeChild(clock, [(0.0, m) for m in [*told, {"event": "done"}]])
 
     clock, asked = SimpleNamespace(now=0.0), []
 
@@ -231,17 +234,18 @@ def test_whoever_a_child_did_not_come_to_is_asked_in_another():
 def test_a_child_that_says_nothing_is_not_asked_for_ever():
     job = asking.Job(kind="memory", workload=Workload(model="m", batch=1), implementations=("a", "b"))
     silent = SimpleNamespace(start=lambda job: FakeChild(SimpleNamespace(now=0.0), [(0.0, {"event": "done"})]))
-    assert asking.figures(silent, job) == ({}, dict.fromkeys("ab", "its process said nothing of it"))
+    found, ended = asking.figures(silent, job)
+    assert (found, set(ended)) == ({}, {"a", "b"})
 
 
 def parity(error, passed=True):
-    return {"parity": {"passed": passed, "error": error, "tolerance": 1e-8, "precision": "float64", "worst": "w"}}
+    return {"parity": Parity(passed, error, 1e-8, "float64", "w")}
 
 
 def test_gradients_are_right_if_all_are():
     fine = gradients.judged("p", {"a": parity(1e-15), "b": parity(2e-15)}, {})
     assert (fine.verdict, fine.got) == (PASSED, "2 right, at most 2.0e-15 (b) of 1.0e-08 allowed")
-    wrong = gradients.judged("p", {"a": parity(1e-15), "b": parity("inf", False)}, {"c": "refused: no"})
+    wrong = gradients.judged("p", {"a": parity(1e-15), "b": parity(float("inf"), False)}, {"c": "refused: no"})
     assert wrong.verdict is DIFFERS
     assert "1 right" in wrong.got
     assert "b: wrong in w by inf; c: refused: no" in wrong.got

@@ -21,11 +21,11 @@ def asked(checks: Sequence[Check], job: Job, send: Talk) -> None:
     """The same, of any checks."""
 
     def say(answer: Answer) -> None:
-        send({"event": "result", "implementation": answer.part, **plain(asdict(answer))})
+        send({"event": "answer", "answer": plain(asdict(answer))})
 
     try:
         next(check for check in checks if check.name == job.check).run(say)
     except Exception as error:
         outcome, reason = of_exception(error)
-        send({"event": "ended", "implementation": None, "outcome": outcome, "reason": reason})
-    send({"event": "done", "imported": []})
+        send({"event": "ended", "reason": f"{outcome}: {reason}"})
+    send({"event": "done"})

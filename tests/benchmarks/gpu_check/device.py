@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from dpbench import nvml, precision
 from dpbench.cards import CONTEXT
 from dpbench.reporting.numbers import size
-from tests.benchmarks.gpu_check.check import Check, Say, answer, could_not
+from tests.benchmarks.gpu_check.check import Answer, Check, Say, answer, could_not
 from tests.benchmarks.gpu_check.driver import DEVICE
 
 FIELDS = "NVML: name, memory, clocks, throttle reasons"
@@ -39,7 +39,7 @@ def device(say: Say) -> None:
     say(flags("tf32", ON))
 
 
-def fields(library: Any, handle: Any) -> Any:
+def fields(library: Any, handle: Any) -> Answer:
     """All that a record's state reads."""
     reading = nvml.read(library, handle)
     memory = nvml.ask(library, "nvmlDeviceGetMemoryInfo", handle)
@@ -65,12 +65,12 @@ def at_work() -> None:
     x = torch.randn(64, 64, device=DEVICE, requires_grad=True)
     image = torch.randn(2, 8, 16, 16, device=DEVICE)
     kernel = torch.randn(8, 8, 3, 3, device=DEVICE, requires_grad=True)
-    ((x @ x).sum() + F.conv2d(image, kernel).sum()).backward()
+    torch.autograd.grad((x @ x).sum() + F.conv2d(image, kernel).sum(), [x, kernel])
     torch.cuda.synchronize(DEVICE)
     del x, image, kernel
 
 
-def same(library: Any, handle: Any, memory: Any) -> Any:
+def same(library: Any, handle: Any, memory: Any) -> Answer:
     """By name and memory, of which the driver keeps a part for itself."""
     properties = torch.cuda.get_device_properties(DEVICE)
     name = nvml.words(nvml.ask(library, "nvmlDeviceGetName", handle))
@@ -82,7 +82,7 @@ def same(library: Any, handle: Any, memory: Any) -> Any:
     )
 
 
-def taken(before: Any, after: Any) -> Any:
+def taken(before: Any, after: Any) -> Answer:
     """What is used now and was not before, less what torch's allocator holds."""
     expected = f"at most {size(CONTEXT)}, as batches are planned with"
     if before is None or after is None:
@@ -92,7 +92,7 @@ def taken(before: Any, after: Any) -> Any:
     return answer(TAKEN, expected, size(more), more <= CONTEXT, used_before=before.used, used=after.used, held=held)
 
 
-def flags(name: str, part: str) -> Any:
+def flags(name: str, part: str) -> Answer:
     """Errors against float64 of a product and of a convolution."""
     low, high = (EXACT, ROUNDED) if name == "tf32" else (0.0, EXACT)
     expected = f"relative errors from {low:g} to {high:g}"

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpbench.child import Launcher
-from dpbench.job import Job
-from dpbench.records import Outcome, Workload
-from dpbench.supervise import Ended, Finding, Patience, supervise
+from dpbench.job import Job, Message
+from dpbench.outcome import of_ending
+from dpbench.records import Workload
+from dpbench.told import Garbled
 from tests.benchmarks.gpu_check.check import Answer, Check, Verdict
 
 DEVICE = "cuda:0"
@@ -40,22 +41,41 @@ def driven(
 
 
 def _asked(launcher: Launcher, check: Check, limit_s: float, clock: Callable[[], float]) -> Iterator[Answered]:
-    # A workload on the CPU would have its memory limited.
-    job = Job(kind="gpu-check", check=check.name, workload=Workload(model="none", batch=1, device=DEVICE))
     missing, since = list(check.parts), clock()
     verdict, why = Verdict.COULD_NOT, "it said nothing of it"
-    for seen in supervise(launcher, job, Patience(limit_s, clock)):
-        if isinstance(seen, Finding):
-            now = clock()
-            values = {**seen.values, "verdict": Verdict(seen.values["verdict"])}
-            yield Answered(check.name, Answer(**values), now - since)
-            missing, since = [part for part in missing if part != values["part"]], now
-        elif isinstance(seen, Ended):
-            if seen.outcome is Outcome.TIMED_OUT:
-                verdict, why = Verdict.NOT_DONE, f"the check's {limit_s:.0f} s were over"
-            else:
-                why = f"{seen.outcome}: {seen.reason}"
+    for message in _heard(launcher, check, limit_s, clock):
+        match message:
+            case {"event": "answer", "answer": values}:
+                now = clock()
+                yield Answered(check.name, Answer(**{**values, "verdict": Verdict(values["verdict"])}), now - since)
+                missing, since = [part for part in missing if part != values["part"]], now
+            case {"event": "over", "reason": reason}:
+                verdict, why = Verdict.NOT_DONE, reason
+            case {"event": "ended", "reason": reason}:
+                why = reason
     yield from _missing(check, missing, verdict, why, clock() - since)
+
+
+def _heard(launcher: Launcher, check: Check, limit_s: float, clock: Callable[[], float]) -> Iterator[Message]:
+    """What the child of a check says; how it ended if it was not by itself."""
+    # A workload on the CPU would have its memory limited.
+    job = Job(kind="gpu-check", check=check.name, workload=Workload(model="none", batch=1, device=DEVICE))
+    end = clock() + limit_s
+    child = launcher.start(job)
+    try:
+        while (message := child.receive(max(0.0, end - clock()))) != {"event": "done"}:
+            if message is None:
+                outcome, reason = of_ending(child.wait())
+                yield {"event": "ended", "reason": f"{outcome}: {reason}"}
+                return
+            yield message
+    except TimeoutError:
+        yield {"event": "over", "reason": f"the check's {limit_s:.0f} s were over"}
+    except Garbled as error:
+        yield {"event": "ended", "reason": f"it said {error}"}
+    finally:
+        child.kill()
+        child.wait()
 
 
 def _missing(

@@ -12,7 +12,7 @@ from dpbench.built import Built
 from dpbench.meters.cuda import CudaMeter
 from dpbench.prepared import Prepared
 from dpbench.reporting.numbers import duration
-from tests.benchmarks.gpu_check.check import Check, Say, answer
+from tests.benchmarks.gpu_check.check import Answer, Check, Say, answer
 from tests.benchmarks.gpu_check.workloads import WIDE
 
 STEPS = 20
@@ -44,7 +44,7 @@ def events(say: Say) -> None:
     say(compared(MANY, samples, [(perf_counter() - start) / STEPS]))
 
 
-def compared(part, samples, wall):
+def compared(part: str, samples: list[float], wall: list[float]) -> Answer:
     """Medians."""
     mine, clock = median(samples), median(wall)
     apart = mine / clock - 1

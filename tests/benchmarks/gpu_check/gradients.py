@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from dpbench.forkserver import ForkServer
 from dpbench.interface import Output
 from dpbench.job import Job
 from dpbench.parity import EXAMPLES, TOLERANCE, difference
+from dpbench.records import Parity
 from dpbench.reference import per_example
 from tests.benchmarks.gpu_check.asking import figures, why
 from tests.benchmarks.gpu_check.check import Answer, Check, Say, answer, could_not
@@ -42,19 +44,19 @@ def gradients(say: Say) -> None:
                 say(judged(f"{network} in {precision}", *figures(server, job)))
 
 
-def judged(part: str, found: dict[str, dict], ended: dict[str, str]) -> Answer:
+def judged(part: str, found: dict[str, dict[str, Any]], ended: dict[str, str]) -> Answer:
     """All have to be right."""
     expected = f"all {len(IMPLEMENTATIONS)} implementations right"
     if not found:
         return could_not(part, expected, why(ended))
-    parities = {name: values["parity"] for name, values in found.items()}
-    wrong = {n: f"wrong in {p['worst']} by {float(p['error']):.2g}" for n, p in parities.items() if not p["passed"]}
-    worst = max(parities, key=lambda n: float(parities[n]["error"]))
+    parities: dict[str, Parity] = {name: values["parity"] for name, values in found.items()}
+    wrong = {n: f"wrong in {p.worst} by {p.error:.2g}" for n, p in parities.items() if not p.passed}
+    worst = max(parities, key=lambda n: parities[n].error)
     p = parities[worst]
-    got = f"{len(found) - len(wrong)} right, at most {float(p['error']):.1e} ({worst}) of {p['tolerance']:.1e} allowed"
+    got = f"{len(found) - len(wrong)} right, at most {p.error:.1e} ({worst}) of {p.tolerance:.1e} allowed"
     if trouble := wrong | ended:
         got += f"; {why(trouble)}"
-    return answer(part, expected, got, not trouble, parity=parities, ended=ended)
+    return answer(part, expected, got, not trouble, parity={n: asdict(p) for n, p in parities.items()}, ended=ended)
 
 
 def loops(say: Say) -> None:
