@@ -21,6 +21,7 @@ from dpbench import nvml, procfs
 from dpbench.contain import ALLOCATOR, cores
 from dpbench.entrypoints import points
 from dpbench.records import digest
+from dpbench.worktree import on_its_own
 
 LIBRARIES = ("torch", "numpy", "timm", "torchvision", "transformers", "peft", "opacus", "fastDP")
 """Whose versions are recorded, with those of the distributions that implementations come from."""
@@ -180,7 +181,9 @@ def revision(checkout: Path) -> str | None:
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(checkout), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=10, env=on_its_own(os.environ)
+        ).stdout.strip()
 
     try:
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")

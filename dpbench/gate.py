@@ -47,7 +47,8 @@ def judge(changes: Sequence[Change], records: Sequence[Record], rules: Rules, wa
         found = by_cell.get(change.cell)
         if found is None:
             if change.quantity == "outcome":
-                ruling.tripped.append((change, "the cell is missing"))
+                where = ruling.tripped if rules.on_missing == "fail" else ruling.warned
+                where.append((change, "the cell is missing"))
         elif change.quantity == "outcome" and found.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
             ruling.failed.append((change, f"{found.outcome}: {found.reason}"))
         elif change.quantity == "outcome" and found.outcome is Outcome.WRONG:
@@ -68,7 +69,7 @@ def _held(change: Change, rules: Rules, ruling: Ruling) -> None:
         if change.verdict.is_worse:
             ruling.tripped.append((change, change.reason))
         return
-    if not all(math.isfinite(v) for v in (change.new, factor) if v is not None):
+    if not all(math.isfinite(v) and v >= 0 for v in (change.new, factor) if v is not None):
         ruling.tripped.append((change, "a figure that is no number"))
     elif change.verdict is Verdict.NOT_COMPARABLE:
         ruling.unknown.append((change, change.reason))

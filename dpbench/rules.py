@@ -61,6 +61,8 @@ class Rules(BaseModel):
     """A timing with fewer does not pass."""
     min_effect: Share = 0.03
     on_inconclusive: Literal["warn", "fail"] = "warn"
+    on_missing: Literal["fail", "warn"] = "fail"
+    """Of a cell that the base's suite has, and this tree's has no more."""
     fail_on: Names = []
     """Verdicts that do not pass besides, such as ``faster``: then the base is out of date."""
     allow: Limits = Limits()

@@ -21,13 +21,22 @@ class Side:
     checkout: Path | None = None
     """The source tree that workers run; None: what is installed."""
 
+    instead_of: tuple[Path, Path] | None = None
+    """``(a, b)``: what PYTHONPATH has within a is taken in b."""
+
     @property
     def environment(self) -> Mapping[str, str]:
         """What workers have in their environment besides: the checkout comes before what is installed."""
         if self.checkout is None:
             return {}
-        places = [self.checkout, self.checkout / "src", *filter(None, [os.environ.get("PYTHONPATH")])]
+        inherited = [Path(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+        places = [self.checkout, self.checkout / "src", *map(self._moved, inherited)]
         return {"PYTHONPATH": os.pathsep.join(map(str, places))}
+
+    def _moved(self, path: Path) -> Path:
+        if self.instead_of is None or not path.resolve().is_relative_to(self.instead_of[0]):
+            return path
+        return self.instead_of[1] / path.resolve().relative_to(self.instead_of[0])
 
 
 def sides(base: str, new: str) -> tuple[Side, Side]:

@@ -44,10 +44,12 @@ class Writer:
             os.ftruncate(self.descriptor, before)
             raise DpbenchError(
                 f"could not write to {self.path}: {error.strerror}. {len(self.done)} of "
-                f"{len(self.header.cells)} cells are safe in it; make room and go on with: "
-                f"dpbench run --resume {self.path}"
+                f"{len(self.header.cells)} cells are safe in it; make room and {self._how_to_go_on()}"
             ) from error
         self.done[record.cell] = record
+
+    def _how_to_go_on(self) -> str:
+        return f"repeat: {self.header.command}" if self.header.run else f"go on with: dpbench run --resume {self.path}"
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
@@ -121,6 +123,7 @@ def open_for_resume(
     try:
         _lock(descriptor, path)
         results = read(path)
+        _refuse_side(results)
         _refuse_other_machine(results, environment)
         _refuse_other_cells(results, cells)
         _refuse_other_source(results, sources)
@@ -141,7 +144,9 @@ def accept(results: Results, path: Path | str) -> Path:
     Raises:
         DpbenchError: cells are missing from the results, or failed, so that they are no base; or it cannot be written.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    if results.torn:
+        raise DpbenchError(f"{results.torn}; that is no base")
     if results.missing:
         raise DpbenchError(
             f"{results.path} lacks {len(results.missing)} of {len(results.header.cells)} cells "
@@ -216,6 +221,14 @@ def _write_line(descriptor: int, line: str) -> None:
 def _machine(environment: Mapping[str, Any]) -> object:
     machine = environment.get("machine")
     return machine.get("id") if isinstance(machine, Mapping) else machine
+
+
+def _refuse_side(results: Results) -> None:
+    if results.header.run:
+        raise DpbenchError(
+            f"{results.path} is one side of a comparison, whose times were taken in turns with the other's; it cannot "
+            f"be gone on with alone. Repeat: {results.header.command}"
+        )
 
 
 def _refuse_other_machine(results: Results, environment: Mapping[str, Any]) -> None:

@@ -88,7 +88,8 @@ def ab(
     if as_json:
         typer.echo(json.dumps([c.as_json() for c in changes], indent=1))
     else:
-        typer.echo("\n".join(["", *reporting.lines(changes), *controls(made)]))
+        title = f"base {base}, new {new}, {what.rounds} rounds"
+        typer.echo("\n".join([title, "", *reporting.lines(changes), *controls(made)]))
     if any(c.verdict in wanted for c in changes):
         raise typer.Exit(TRIPPED)
     if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):

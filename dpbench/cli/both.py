@@ -16,6 +16,7 @@ from dpbench.ratios import paired
 from dpbench.records import Cell
 from dpbench.reporting import changes as reporting
 from dpbench.reporting.columns import aligned
+from dpbench.reporting.summary import OTHERS
 from dpbench.runner import Event, Progress
 from dpbench.slowdown import judged, of_one_run, per_example
 from dpbench.timed import CONTROL
@@ -75,7 +76,11 @@ def controls(made: list[Compared]) -> list[str]:
             )
     if not lines:
         return []
-    return ["", "control: the base beside itself, timed in the same turns", *(f"  {x}" for x in aligned(lines, 2))]
+    taken = [o for p in made for r in (*p.base.rounds, *p.new.rounds) if (o := r.state.others) is not None]
+    busy = sorted(taken)[len(taken) // 2] if taken else 0.0
+    others = [f"other processes took {busy:.0%} of this machine's CPU time meanwhile: see dpbench system"]
+    control = ["", "control: the base beside itself, timed in the same turns", *(f"  {x}" for x in aligned(lines, 2))]
+    return [*control, *(others if busy > OTHERS else [])]
 
 
 class _Showing:

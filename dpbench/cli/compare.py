@@ -52,9 +52,9 @@ def compare(
     """
     effect(min_effect)
     wanted = verdicts((fail_on or "").split(","))
-    if accept and (len(files) != 2 or files[0] == "-" or select):
+    if accept and (len(files) != 2 or "-" in files or select):
         raise DpbenchError(
-            "--accept writes all of a new file over a base; give both files, no -k: dpbench compare BASE NEW --accept"
+            "--accept writes all of a file over a base; give two files, no -k: dpbench compare BASE NEW --accept"
         )
     base, *others = [opened_one(name) for name in files]
     if not others:
@@ -68,13 +68,14 @@ def compare(
     else:
         for new, changes in zip(others, found, strict=True):
             typer.echo("\n".join([*heading(base, new, absolute), "", *reporting.lines(changes, everything), ""]))
-    if accept:
-        typer.echo(f"accepted: {accepted(others[0], base.path)}", err=True)
     every = [c for changes in found for c in changes]
     if any(c.verdict in wanted for c in every):
         raise typer.Exit(TRIPPED)
+    if accept:
+        typer.echo(f"accepted: {accepted(others[0], base.path)}", err=True)
     apart = (Verdict.ONLY_IN_BASE, Verdict.ONLY_IN_NEW)
-    if any(c.verdict is Verdict.NOT_COMPARABLE for c in every) or all(c.verdict in apart for c in every):
+    nothing = any(all(c.verdict in apart for c in changes) for changes in found)
+    if nothing or any(c.verdict is Verdict.NOT_COMPARABLE for c in every):
         raise typer.Exit(NOT_COMPARABLE)
 
 
@@ -100,6 +101,6 @@ def _as_json(base: Results, new: Results, changes: list[Change]) -> dict[str, An
 
 
 def effect(share: float) -> None:
-    """Raise unless it is one."""
+    """Raise unless it is a share that there can be."""
     if not 0 <= share < math.inf:
         raise DpbenchError(f"--min-effect is {share:g}, expected a share such as 0.03")

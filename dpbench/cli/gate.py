@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from dpbench.ab import Compared, ab, pairs_of
-from dpbench.change import Change, verdicts
+from dpbench.change import Change, Verdict, verdicts
 from dpbench.cli.both import controls, watched
 from dpbench.cli.files import narrowed
 from dpbench.cli.run import INTERRUPTED
@@ -31,11 +31,13 @@ from dpbench.results import read
 from dpbench.rows import rows
 from dpbench.rules import Rules
 from dpbench.rules import rules as configured
+from dpbench.selection import parse
 from dpbench.sides import Side
 from dpbench.store import accept as accepted
 from dpbench.suite import Suite, load
-from dpbench.sweep import Started, cells_of, sweep
-from dpbench.worktree import worktree
+from dpbench.suitepath import find
+from dpbench.sweep import Started, cells_of, names, sweep
+from dpbench.worktree import top, worktree
 
 
 def gate(
@@ -56,8 +58,8 @@ def gate(
 ) -> None:
     """Hold this source tree against a base: gradients, coverage, counted FLOPs and bytes, memory, time.
 
-    The rules are in [tool.dpbench.gate] of pyproject.toml; dpbench init writes a start. A git reference as the base is
-    run beside this tree, with the same libraries; a results file is what was accepted before.
+    The rules are the table tool.dpbench.gate of pyproject.toml; dpbench init writes a start. A git reference as the
+    base is run beside this tree, with the same libraries; a results file is what was accepted before.
 
     \b
     Exit codes:
@@ -78,6 +80,8 @@ def gate(
         )
     wanted = verdicts([*rules.fail_on, *(fail_on or "").split(",")])
     chosen = [_suite(name, rules) for name in rules.suite]
+    if rules.rounds < rules.min_rounds and any("seconds" in suite.measure for suite in chosen):
+        raise DpbenchError(f"rounds is {rules.rounds}, expected at least min_rounds, which is {rules.min_rounds}")
     ended_as_interrupted()
     if not rules.base.endswith(".jsonl"):
         if accept:
@@ -124,9 +128,17 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
 
     changes: list[Change] = []
     pairs: list[Compared] = []
+    here = Path.cwd().resolve()
     with worktree(reference) as tree:
-        before, after = Side(name=reference, checkout=tree), Side(name="this tree", checkout=Path.cwd())
-        for suite in chosen:
+        root = top(here)
+        depth = len(here.relative_to(root).parts)
+        moved = root, tree.parents[depth - 1] if depth else tree
+        before = Side(name=reference, checkout=tree, instead_of=moved)
+        after = Side(name="this tree", checkout=here)
+        for name, suite in zip(rules.suite, chosen, strict=True):
+            _refuse_absolute(suite, root)
+            gone = _gone(name, suite, tree, rules)
+            changes += [c for c in gone if select is None or parse(select)(c.cell)]
             events = ab(
                 suite,
                 before,
@@ -140,13 +152,42 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
             made, own = watched(events, rules.min_effect)
             changes += own
             pairs += made
-    return Found(f"base: {reference}, run beside this tree", changes, [pair.new for pair in pairs], pairs)
+    title = [f"base: {reference}, run beside this tree"]
+    same = sorted({p.new.cell.implementation for p in pairs if p.new.source and p.new.source == p.base.source})
+    title += [f"the files of {', '.join(same)} are the same on both sides"] if same else []
+    return Found("; ".join(title), changes, [pair.new for pair in pairs], pairs)
+
+
+def _gone(name: str, suite: Suite, tree: Path, rules: Rules) -> list[Change]:
+    """The cells that the suite had in the base, and has no more."""
+    path = find(name).resolve()
+    here = Path.cwd().resolve()
+    if not path.is_relative_to(here) or not (tree / path.relative_to(here)).is_file():
+        return []
+    known = names()
+    now = set(suite.cells(known))
+    was = load(tree / path.relative_to(here)).cells(known)
+    return [Change(cell=c, quantity="outcome", verdict=Verdict.ONLY_IN_BASE) for c in was if c not in now]
+
+
+def _refuse_absolute(suite: Suite, root: Path) -> None:
+    """The base would run this tree's file."""
+    for cell in suite.cells(names()):
+        for text in (cell.implementation, cell.workload.model):
+            if Path(text).is_absolute() and Path(text).is_relative_to(root):
+                raise DpbenchError(
+                    f"{text} is an absolute path into this tree, which the base would run, too; give it relative to "
+                    f"{Path.cwd()}"
+                )
 
 
 def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, results: Path) -> Found:
     if not base.is_file():
         raise DpbenchError(f"there is no file {base}; measure and write it with: dpbench gate --base {base} --accept")
     before = read(base)
+    if before.torn or before.missing:
+        lacks = before.torn or f"{base} lacks {len(before.missing)} of {len(before.header.cells)} cells"
+        raise DpbenchError(f"{lacks}, so it is no base; write it anew: dpbench gate --base {base} --accept")
     after = read(measured(suite, select, results))
     libraries = library_differences(before.header.environment, after.header.environment)
     changes = seen_once(blamed_on_versions(compare(before, after, rules.min_effect), libraries))
@@ -187,7 +228,7 @@ def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
         for heading, own in github.sections(ruling):
             typer.echo("\n".join([f"{heading}:", *(f"  {sentence(*one)}" for one in own), ""]))
         cells = "1 cell" if len(found.records) == 1 else f"{len(found.records)} cells"
-        counts = f"{len(found.changes)} comparisons of {cells}"
+        counts = f"{len(found.changes)} comparison{'s' * (len(found.changes) != 1)} of {cells}"
         bad = len(ruling.tripped) + len(ruling.failed) + len(ruling.unknown)
         typer.echo(f"gate: {counts}: {'passes' if ruling.exit_code == 0 else f'{bad} do not pass'}")
     if os.environ.get("GITHUB_ACTIONS") == "true":

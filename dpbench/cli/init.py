@@ -85,10 +85,11 @@ def _next(directory: Path, model: str | None, implementation: str | None) -> lis
         again = "or begin again with --force and --impl mine.py or --model mine.py:build"
         steps.append(("put your own into suites/ci.toml", again))
     if implementation is not None:
-        steps.append((f"dpbench verify --impl {shlex.quote(implementation)}", "is it right?"))
+        verify = f"dpbench verify --impl {shlex.quote(implementation)}"
+        steps.append((verify, "is it right? --declare writes down what it refuses, which CI then expects"))
     steps += [
         ("dpbench run ci --dry-run", "the cells; choose yours in suites/ci.toml"),
-        ("git add .github pyproject.toml suites", "and commit; results/ is one for .gitignore"),
+        ("git add .github pyproject.toml suites", "with your own files, and commit; results/ is one for .gitignore"),
         ("dpbench gate --base HEAD", "what CI will do, with the base of the pull request for HEAD"),
     ]
     width = max(len(what) for what, _ in steps)

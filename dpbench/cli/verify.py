@@ -158,5 +158,6 @@ def _write_scripts(wrong: list[Verdict], directory: Path) -> None:
 def _says(surprised: int, worse: int) -> str:
     better = surprised - worse
     parts = [f"{worse} worse than declared"] * (worse > 0) + [f"{better} better than declared"] * (better > 0)
-    remedy = "; take what is better out of the file beside the implementation" if better else ""
+    remedy = "; if that is meant, --declare writes it down beside the implementation" if worse else ""
+    remedy += "; take what is better out of the file beside the implementation" if better else ""
     return f"dpbench: {' and '.join(parts)}{remedy}"

@@ -72,9 +72,7 @@ def summary(changes: Sequence[Change]) -> list[str]:
         line = f"{quantity}: " + ", ".join(f"{found[v]} {v}" for v in ORDER if found[v])
         ratios = [c.ratio for c in own if c.ratio is not None and math.isfinite(c.ratio.value)]
         if len(ratios) > 1 and (mean := overall(ratios)):
-            direction = Verdict.SLOWER if mean.value >= 1 else Verdict.FASTER
-            factor = mean.value if mean.value >= 1 else 1 / mean.value
-            line += f"; geometric mean {factor:.3f}x {direction} {interval(mean, direction)}".rstrip()
+            line += f"; geometric mean of new to base {mean.value:.3f} {interval(mean, Verdict.SLOWER)}".rstrip()
         text.append(line)
     return text
 

@@ -73,8 +73,8 @@ def blocks(rows: Sequence[Row], baseline: str = "nonprivate") -> tuple[list[Bloc
     worst = max((row.scatter for row in rows if row.scatter is not None), default=0.0)
     if worst > SCATTER:
         notes.append(
-            f"timings scatter, the quartiles of one cell by {worst:.0%} of its median: is other work on this machine? "
-            "Small networks are steadier on one thread (--threads 1)"
+            f"timings scatter, the quartiles of one cell by {worst:.0%} of its median: is other work on this machine?"
+            + ("" if all(row.workload.threads == 1 for row in rows) else " Small networks are steadier on --threads 1")
         )
     if held := sum(row.throttled for row in rows):
         notes.append(f"a clock was held down in {held} rounds, which were repeated in vain: see dpbench system")
