@@ -144,7 +144,7 @@ def accept(results: Results, path: Path | str) -> Path:
     Raises:
         DpbenchError: cells are missing from the results, or failed, so that they are no base; or it cannot be written.
     """
-    path = Path(path).resolve()
+    given, path = Path(path), Path(path).resolve()
     if results.torn:
         raise DpbenchError(f"{results.torn}; that is no base")
     if results.missing:
@@ -169,7 +169,7 @@ def accept(results: Results, path: Path | str) -> Path:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise DpbenchError(f"could not write {path}: {error.strerror}; it is as it was") from error
-    return path
+    return given
 
 
 def _in_short(record: Record) -> Record:

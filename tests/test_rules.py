@@ -104,3 +104,16 @@ def test_a_gate_that_is_no_table_and_a_file_that_is_no_toml_are_mistakes(tmp_pat
         written(tmp_path, "[tool.dpbench]\ngate = 5")
     with pytest.raises(DpbenchError, match="is not TOML"):
         written(tmp_path, "[tool.dpbench.gate")
+
+
+@pytest.mark.parametrize("place", ["allow", "selection"])
+def test_a_limit_below_the_minimum_effect_would_never_count_and_is_refused(tmp_path, place):
+    table = (
+        "allow.seconds = 0.01" if place == "allow" else '[[tool.dpbench.gate.selection]]\nselect = "bk"\nseconds = 0.01'
+    )
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f"[tool.dpbench.gate]\n{table}\n")
+    with pytest.raises(DpbenchError, match=r"seconds is 0.01, expected at least min_effect \(0.03\)"):
+        rules(path)
+    path.write_text(f"[tool.dpbench.gate]\nmin_effect = 0.01\n{table}\n")
+    assert rules(path).min_effect == 0.01

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.sides import sides
+from dpbench.sides import Side, sides
 
 
 def checkout(path, where="."):
@@ -48,3 +48,10 @@ def test_what_is_none_of_these_says_what_to_give(tmp_path):
         sides(str(tmp_path / "empty"), source)
     with pytest.raises(DpbenchError, match="no file nowhere.py"):
         sides("nowhere.py", "bk")
+
+
+def test_of_a_base_what_pythonpath_has_of_this_tree_is_taken_from_its_own(tmp_path, monkeypatch):
+    here, there, elsewhere = (checkout(tmp_path / name, "lib") for name in ("here", "there", "elsewhere"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(here / "lib"), str(elsewhere / "lib")]))
+    base = Side(name="HEAD", checkout=there, instead_of=(here, there))
+    assert base.environment["PYTHONPATH"].split(os.pathsep)[2:] == [str(there / "lib"), str(elsewhere / "lib")]

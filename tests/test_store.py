@@ -302,3 +302,10 @@ def test_results_that_are_not_whole_or_not_sound_are_no_base(tmp_path):
     assert not (tmp_path / "base.jsonl").exists()
     expected = write(tmp_path, [record("bk", outcome=Outcome.OUT_OF_MEMORY), record("vmap", outcome=Outcome.REFUSED)])
     assert store.accept(store.read(expected), tmp_path / "base.jsonl").exists()
+
+
+def test_one_side_of_a_comparison_is_not_gone_on_with_alone(tmp_path):
+    with store.create("ab", CELLS, ENVIRONMENT, "dpbench ab --base bk", tmp_path, run="r1") as writer:
+        pass
+    with pytest.raises(DpbenchError, match="one side of a comparison.*Repeat: dpbench ab --base bk"):
+        resumed(writer.path)

@@ -60,3 +60,15 @@ def test_outside_of_a_checkout_and_without_git_it_says_so(tmp_path, repository, 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DpbenchError, match="git is not installed.*give a results file"), worktree("HEAD", repository):
         pass
+
+
+def test_in_a_hook_the_index_of_the_commit_stays_as_it_is(repository, monkeypatch):
+    """git tells its hooks which index they work on; a worktree that believed it would write the base into that."""
+    (repository / "inner" / "file.txt").write_text("staged")
+    git(repository, "add", ".")
+    staged = git(repository, "diff", "--cached")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repository / ".git" / "index"))
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    with worktree("HEAD~1", repository) as tree:
+        assert (tree / "inner" / "file.txt").read_text() == "old"
+    assert git(repository, "diff", "--cached") == staged

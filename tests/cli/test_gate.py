@@ -62,7 +62,7 @@ BASE = ("--base", "HEAD")
             1,
             "the base is out of date",
         ),
-        (TIMED, "rounds = 5", BASE, THREE, {}, 1, "5 rounds, 6 are required"),
+        (TIMED, "rounds = 5", BASE, THREE, {}, 2, "at least min_rounds"),
         (COUNTED, "", (), PAIR, {}, 2, "there is no base: give --base REF"),
         (COUNTED, "roundz = 5", BASE, PAIR, {}, 2, "roundz is unknown, did you mean rounds"),
         (COUNTED, "", ("--base", "nowhere"), PAIR, {}, 2, "nowhere is neither a results file nor a git reference"),
@@ -196,3 +196,46 @@ def test_a_real_change_is_held_against_the_commit_before_it(tmp_path):
     assert all(c["implementation"] == "mine.py" for c in found["tripped"])
     assert found["failed"] == found["unknown"] == []
     assert len(git(root, "worktree", "list").splitlines()) == 1
+
+
+def test_a_cell_that_the_suite_of_the_base_has_and_this_tree_lost_does_not_pass(tmp_path):
+    root = project(tmp_path / "project")
+    (root / "ci.toml").write_text(COUNTED.replace('["bk", "opacus"]', '["bk"]'))
+    lost = done("gate", *BASE, cwd=root, seats=PAIR)
+    assert (lost.returncode, "opacus" in lost.stdout, "the cell is missing" in lost.stdout) == (1, True, True)
+    meant = (root / "pyproject.toml").read_text() + 'on_missing = "warn"\n'
+    (root / "pyproject.toml").write_text(meant)
+    assert done("gate", *BASE, cwd=root, seats=PAIR).returncode == 0
+    assert done("gate", *BASE, "-k", "bk", cwd=root, seats=PAIR).returncode == 0
+
+
+def test_a_base_that_broke_holds_nothing(tmp_path):
+    root = project(tmp_path / "project")
+    broke = done("gate", *BASE, cwd=root, seats=PAIR, trouble={("base", "trace", "bk", 0): "dies"})
+    assert broke.returncode == 4
+    assert "nothing can be held against it" in broke.stdout
+
+
+def test_a_base_that_is_cut_off_is_none(tmp_path):
+    root = project(tmp_path / "project", rules='base = "base.jsonl"')
+    done("gate", "--accept", cwd=root, seats=ALONE)
+    whole = (root / "base.jsonl").read_bytes()
+    for content in (whole[:-20], b"".join(whole.splitlines(keepends=True)[:1])):
+        (root / "base.jsonl").write_bytes(content)
+        cut = done("gate", cwd=root, seats=ALONE)
+        assert (cut.returncode, "is no base" in cut.stderr) == (2, True), cut.stderr
+
+
+def test_what_both_sides_would_run_from_this_tree_is_refused(tmp_path):
+    path = tmp_path / "project" / "mine.py"
+    root = project(tmp_path / "project", suite=COUNTED.replace('"bk", "opacus"', f'"{path}"'))
+    path.write_text("")
+    refused = done("gate", *BASE, cwd=root, seats=PAIR)
+    assert (refused.returncode, "absolute path" in refused.stderr) == (2, True)
+
+
+def test_too_few_rounds_are_said_before_anything_is_measured(tmp_path):
+    root = project(tmp_path / "project", suite=TIMED)
+    few = done("gate", *BASE, "--rounds", "2", cwd=root, seats=THREE)
+    assert (few.returncode, "at least min_rounds, which is 6" in few.stderr) == (2, True)
+    assert not (root / "results").exists()
