@@ -19,7 +19,7 @@ quickstart: $(STAMP) ## Sweep real networks on this machine: every implementatio
 	$(BIN)/dpbench run quickstart
 
 test: $(STAMP) ## All fast tests, no GPU and no network
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(STAMP) ## Style, types and the direction of imports
 	$(BIN)/ruff check .

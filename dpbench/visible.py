@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpbench.ratios import independent, relative
+from dpbench.ratios import Ratio, independent, relative
 from dpbench.records import Cell, Outcome, Record
 from dpbench.results import Results
-from dpbench.slowdown import per_example
+from dpbench.slowdown import BETWEEN_RUNS, per_example
 from dpbench.stats import MIN_ROUNDS
 
 
@@ -20,7 +21,7 @@ class Visible:
     outcome: Outcome
     rounds: int
     smallest: float | None
-    """The smallest change of its time that a second run like this one could be sure of, as a share; None: none."""
+    """The smallest slowdown that a second run like this one is sure of in 4 of 5 tries, as a share; None: none."""
     relative: bool
     """Whether that holds relative to the reference of its run."""
     remarks: tuple[str, ...] = ()
@@ -34,7 +35,11 @@ class Visible:
 
 
 def visible(results: Results, reference: str = "nonprivate") -> list[Visible]:
-    """Every cell, as it would compare with a run of the same scatter: the upper end of an interval about 1."""
+    """Every cell, as it would compare with a run of the same scatter.
+
+    ``(1 + e) exp((1.96 + 0.84) s) - 1``: with s the standard error of the logarithm of their ratio, an interval lies
+    above ``1 + e`` in 80 of 100 tries. e is what runs differ by beside their rounds' scatter.
+    """
     held = {r.cell.workload: r for r in results.records if r.cell.implementation == reference}
     return [_of(record, held.get(record.cell.workload)) for record in results.records]
 
@@ -47,10 +52,15 @@ def _of(record: Record, reference: Record | None) -> Visible:
         cell=record.cell,
         outcome=record.outcome,
         rounds=0 if ratio is None else ratio.rounds,
-        smallest=None if ratio is None or ratio.high is None else ratio.high - 1,
+        smallest=None if ratio is None or ratio.log_replicates is None else _smallest(ratio),
         relative=bool(own and other),
         remarks=tuple(_remarks(record, 0 if ratio is None else ratio.rounds)),
     )
+
+
+def _smallest(ratio: Ratio) -> float:
+    assert ratio.log_replicates is not None
+    return (1 + BETWEEN_RUNS) * math.exp((1.96 + 0.84) * float(ratio.log_replicates.std())) - 1
 
 
 def _remarks(record: Record, rounds: int) -> list[str]:

@@ -224,7 +224,7 @@ def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
             parts[name] = [{**change.as_json(), "why": why} for change, why in getattr(ruling, name)]
         typer.echo(json.dumps({**parts, "changes": [c.as_json() for c in found.changes]}, indent=1))
     else:
-        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes), *controls(found.pairs), ""]))
+        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes, why=False), *controls(found.pairs), ""]))
         for heading, own in github.sections(ruling):
             typer.echo("\n".join([f"{heading}:", *(f"  {sentence(*one)}" for one in own), ""]))
         cells = "1 cell" if len(found.records) == 1 else f"{len(found.records)} cells"

@@ -17,13 +17,16 @@ ORDER = tuple(Verdict)
 _DOWN = {Verdict.FASTER, Verdict.LESS}
 
 
-def lines(changes: Sequence[Change], everything: bool = False) -> list[str]:
-    """A line for each change, worse ones first, and a summary. ``everything``: those that are the same, too."""
+def lines(changes: Sequence[Change], everything: bool = False, why: bool = True) -> list[str]:
+    """A line for each change, worse ones first, the reasons, and a summary.
+
+    ``everything``: those that are the same, too; ``why``: False where a ruling that follows says it.
+    """
     shown = sorted((c for c in changes if everything or c.verdict is not Verdict.SAME), key=weight)
     text = [f"  {line}" for line in aligned([HEAD, *map(cells, shown)], left=len(HEAD))] if shown else []
     reasons: dict[str, list[Change]] = {}
     for change in shown:
-        if change.reason and change.verdict is not Verdict.SAME:
+        if why and change.reason and change.verdict is not Verdict.SAME:
             reasons.setdefault(change.reason, []).append(change)
     notes = [f"  {_names(own)}: {reason}" for reason, own in reasons.items()]
     return [*text, *([""] if text else []), *notes, *([""] if notes else []), *summary(changes)]

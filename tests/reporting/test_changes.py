@@ -83,8 +83,8 @@ def test_the_summary_counts_verdicts_and_takes_the_geometric_mean_of_what_has_a_
     lines = reporting.summary(compare(base, new, reference=None))
     assert lines[0] == "outcome: 3 same"
     (seconds,) = [line for line in lines if line.startswith("seconds")]
-    assert seconds.startswith("seconds: 1 same, 1 slower, 1 not comparable; geometric mean 1.")
-    mean = float(seconds.split("geometric mean ")[1].split("x")[0])
+    assert seconds.startswith("seconds: 1 same, 1 slower, 1 not comparable; geometric mean of new to base 1.")
+    mean = float(seconds.split("new to base ")[1].split(" ")[0])
     assert mean == pytest.approx(math.sqrt(1.21), rel=0.01)
     assert not any("flops" in line and "geometric" in line for line in lines)
 
