@@ -15,28 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from dpbench import store
-from dpbench.change import Verdict
 from dpbench.child import Launcher
-from dpbench.coverage import Coverage
 from dpbench.errors import DpbenchError, EmptySelection
 from dpbench.forkserver import ForkServer
+from dpbench.interleaved import SEATS, PairedTiming
 from dpbench.job import Job
-from dpbench.records import MAX, Cell, Metric, Outcome, Record, Workload
-from dpbench.runner import Event, Progress, Runner
+from dpbench.records import MAX, Cell, Outcome, Record
+from dpbench.runner import Event, Runner
 from dpbench.selection import select as selected
 from dpbench.sides import Side
-from dpbench.slowdown import MIN_EFFECT, of_one_run
-from dpbench.state import watched
+from dpbench.slowdown import MIN_EFFECT
 from dpbench.suite import Suite, group, spelled_out
-from dpbench.supervise import Ended, Finding, Patience, supervise
+from dpbench.supervise import Finding, Patience, supervise
 from dpbench.sweep import check, names, settings_of
-from dpbench.timed import AGAIN, CONTROL, CONTROL_AGAIN, REPEATS, SECONDS, Timed
-from dpbench.turns import Seat, Taking
 
 ROUNDS = 20
 """Where nothing else is asked for: they find a difference of 5 % among rounds that scatter by 4 %."""
-
-SEATS = ("base", "control", "new")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +116,7 @@ def ab(
         }
         yield Opened(base=writers["base"].path, new=writers["new"].path, cells=tuple(cells), environment=where)
         sources = [sources_of(servers[seat], [pair[i] for pair in cells]) for i, seat in enumerate(("base", "new"))]
-        both = _Both(suite, servers, min_effect, clock)
+        both = PairedTiming(suite, servers, min_effect, clock)
         workloads = group(new for _, new in cells)
         for number, workload in enumerate(workloads):
             own = [pair for pair in cells if pair[1].workload == workload]
@@ -176,119 +170,3 @@ def _described(side: Side) -> dict[str, Any]:
 
     checkout = side.checkout
     return {"name": side.name, "revision": None if checkout is None else revision(checkout)}
-
-
-Records = list[tuple[Record, Record]]
-
-
-@dataclass(slots=True)
-class _Both:
-    """Times pairs of records that are ok on both sides."""
-
-    suite: Suite
-    servers: Mapping[str, Launcher]
-    min_effect: float
-    clock: Callable[[], float]
-
-    def timed(self, made: Records, share: tuple[float, float]) -> Generator[Event, None, Records]:
-        """The records with their times; who does not get through it is recorded so, and the others go on."""
-        ok = [i for i, pair in enumerate(made) if all(r.outcome is Outcome.OK for r in pair)]
-        if not ok:
-            return made
-        start, length = share
-        made = yield from self._rounds(made, ok, SECONDS, (start + length / 4, length / 2))
-        again = [i for i in ok if self._verdict(made[i]) in (Verdict.SLOWER, Verdict.FASTER)]
-        if again:
-            made = yield from self._rounds(made, again, AGAIN, (start + 3 * length / 4, length / 4))
-        return made
-
-    def _verdict(self, pair: tuple[Record, Record]) -> Verdict:
-        base, new = pair
-        return of_one_run(new.cell, base, new, self.min_effect).verdict if SECONDS in new.metrics else Verdict.SAME
-
-    def _rounds(
-        self, made: Records, which: list[int], metric: str, share: tuple[float, float]
-    ) -> Generator[Event, None, Records]:
-        made, which = list(made), list(which)
-        took = {seat: {i: Timed() for i in which} for seat in self.servers}
-        number, repeats = 0, REPEATS
-        while which and number < self.suite.rounds:
-            workload = made[which[0]][1].cell.workload
-            phase = f"round {number + 1} of {self.suite.rounds}{' (once more)' if metric == AGAIN else ''}"
-            done = share[0] + share[1] * number / self.suite.rounds
-            seats = {seat: self._seat(seat, workload, [made[i] for i in which], number) for seat in self.servers}
-            seed = number + (self.suite.rounds if metric == AGAIN else 0)
-            with watched(workload.device) as seen:
-                for one in (taking := Taking(seats, seed)):
-                    yield Progress(workload, f"{one[1]} ({one[0]})", phase, done)
-            taken = taking.taken
-            if taken.ended:
-                # The round is repeated without whoever ended it.
-                for i in self._struck(made, which, taken.ended):
-                    which.remove(i)
-                continue
-            again = bool(seen.state.throttled) and repeats > 0
-            repeats -= again
-            for seat, found in taken.found.items():
-                for i in which:
-                    took[seat][i].add(found[self._name(made[i], seat)], seen.state, repeated=again)
-            number += not again
-        for i in which:
-            made[i] = _with_times(made[i], {seat: took[seat][i] for seat in took}, metric)
-        return made
-
-    def _seat(self, seat: str, workload: Workload, pairs: Records, seed: int) -> Seat:
-        implementations = tuple(dict.fromkeys(self._name(pair, seat) for pair in pairs))
-        job = Job(
-            kind="turns",
-            workload=workload,
-            implementations=implementations,
-            seed=seed,
-            budget_s=self.suite.budget_s,
-            warm_up_s=self.suite.budget_s,
-        )
-        # What takes a round longer than that will not do better in the next.
-        return Seat(self.servers[seat], job, Patience(self.suite.timeout_s, self.clock))
-
-    def _name(self, pair: tuple[Record, Record], seat: str) -> str:
-        return pair[1 if seat == "new" else 0].cell.implementation
-
-    def _struck(self, made: Records, which: list[int], ended: Sequence[tuple[str, Ended]]) -> list[int]:
-        """Those of whom one side ended; in ``made`` that side's record says so."""
-        struck = []
-        for seat, end in ended:
-            for i in which:
-                if i not in struck and end.implementation in (None, self._name(made[i], seat)):
-                    base, new = made[i]
-                    if end.outcome is Outcome.OUT_OF_MEMORY and "memory" in self.suite.measure:
-                        # Alone it had room: that there is none for three at once is nobody's fault.
-                        made[i] = _untimed(base), _untimed(new)
-                    else:
-                        made[i] = (base, _ended(new, end)) if seat == "new" else (_ended(base, end), new)
-                    struck.append(i)
-        return struck
-
-
-def _untimed(record: Record) -> Record:
-    reason = "memory ran out while both sides and the control were there at once, as they are in turns: a smaller batch"
-    return replace(record, metrics={**record.metrics, SECONDS: Metric("s", ())}, rounds=(), reason=reason)
-
-
-def _ended(record: Record, end: Ended) -> Record:
-    """What ended has no time, also where it ended only when it was repeated; what refused trained nothing."""
-    coverage = record.coverage
-    if coverage is not None and end.outcome is Outcome.REFUSED:
-        coverage = Coverage(coverage.asked, trained=0)
-    metrics = {name: metric for name, metric in record.metrics.items() if not name.startswith(SECONDS)}
-    return replace(record, outcome=end.outcome, reason=end.reason, metrics=metrics, rounds=(), coverage=coverage)
-
-
-def _with_times(pair: tuple[Record, Record], took: Mapping[str, Timed], metric: str) -> tuple[Record, Record]:
-    base, new = pair
-    control = took["control"].metrics(CONTROL if metric == SECONDS else CONTROL_AGAIN)
-    before = {**base.metrics, **took["base"].metrics(metric), **control}
-    after = {**new.metrics, **took["new"].metrics(metric)}
-    return (
-        replace(base, metrics=before, rounds=(*base.rounds, *took["base"].rounds)),
-        replace(new, metrics=after, rounds=(*new.rounds, *took["new"].rounds)),
-    )

@@ -157,7 +157,7 @@ def compared(machine: Machine, slowdown: float, directory, rounds: int = 20, bud
         launchers=lambda side: Launcher(machine, factors),
         clock=lambda: machine.now,
     )
-    with patch("dpbench.ab.watched", unwatched):
+    with patch("dpbench.interleaved.watched", unwatched):
         return next(e for e in events if isinstance(e, Compared))
 
 

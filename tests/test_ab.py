@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpbench.ab import SEATS, Compared, Opened, ab, pairs_of
+from dpbench.ab import Compared, Opened, ab, pairs_of
 from dpbench.change import Verdict
 from dpbench.comparison import compare
 from dpbench.errors import DpbenchError, EmptySelection
+from dpbench.interleaved import SEATS
 from dpbench.records import Cell, Outcome, Workload
 from dpbench.results import read
 from dpbench.runner import Progress
@@ -28,7 +29,7 @@ ROUNDS = 6
 
 @pytest.fixture(autouse=True)
 def _unwatched(monkeypatch):
-    monkeypatch.setattr("dpbench.ab.watched", unwatched)
+    monkeypatch.setattr("dpbench.interleaved.watched", unwatched)
 
 
 BASE, NEW = Side(name="before", checkout=None), Side(name="after", checkout=None)
@@ -273,7 +274,7 @@ def test_a_round_in_which_a_clock_was_held_down_is_repeated_and_counts_for_nothi
         yield seen
         seen.state = State(throttled=("power brake",) if next(held) else ())
 
-    monkeypatch.setattr("dpbench.ab.watched", watching)
+    monkeypatch.setattr("dpbench.interleaved.watched", watching)
     stage = Stage()
     found, _ = measured(stage, tmp_path, names=("bk",))
     base, new = found["bk"].base, found["bk"].new

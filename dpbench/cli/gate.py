@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from dpbench.ab import Compared, ab, pairs_of
+from dpbench.beside import beside, lost, refuse_absolute
 from dpbench.change import Change, Verdict, verdicts
 from dpbench.cli.both import controls, watched
 from dpbench.cli.files import narrowed
@@ -32,12 +33,10 @@ from dpbench.rows import rows
 from dpbench.rules import Rules
 from dpbench.rules import rules as configured
 from dpbench.selection import parse
-from dpbench.sides import Side
 from dpbench.store import accept as accepted
 from dpbench.suite import Suite, load
-from dpbench.suitepath import find
-from dpbench.sweep import Started, cells_of, names, sweep
-from dpbench.worktree import top, worktree
+from dpbench.sweep import Started, cells_of, sweep
+from dpbench.worktree import worktree
 
 
 def gate(
@@ -130,15 +129,11 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
     pairs: list[Compared] = []
     here = Path.cwd().resolve()
     with worktree(reference) as tree:
-        root = top(here)
-        depth = len(here.relative_to(root).parts)
-        moved = root, tree.parents[depth - 1] if depth else tree
-        before = Side(name=reference, checkout=tree, instead_of=moved)
-        after = Side(name="this tree", checkout=here)
+        before, after = beside(reference, tree, here)
         for name, suite in zip(rules.suite, chosen, strict=True):
-            _refuse_absolute(suite, root)
-            gone = _gone(name, suite, tree, rules)
-            changes += [c for c in gone if select is None or parse(select)(c.cell)]
+            refuse_absolute(suite, here)
+            gone = [c for c in lost(name, suite, tree, here) if select is None or parse(select)(c)]
+            changes += [Change(cell=c, quantity="outcome", verdict=Verdict.ONLY_IN_BASE) for c in gone]
             events = ab(
                 suite,
                 before,
@@ -156,29 +151,6 @@ def _against_reference(chosen: list[Suite], rules: Rules, reference: str, select
     same = sorted({p.new.cell.implementation for p in pairs if p.new.source and p.new.source == p.base.source})
     title += [f"the files of {', '.join(same)} are the same on both sides"] if same else []
     return Found("; ".join(title), changes, [pair.new for pair in pairs], pairs)
-
-
-def _gone(name: str, suite: Suite, tree: Path, rules: Rules) -> list[Change]:
-    """The cells that the suite had in the base, and has no more."""
-    path = find(name).resolve()
-    here = Path.cwd().resolve()
-    if not path.is_relative_to(here) or not (tree / path.relative_to(here)).is_file():
-        return []
-    known = names()
-    now = set(suite.cells(known))
-    was = load(tree / path.relative_to(here)).cells(known)
-    return [Change(cell=c, quantity="outcome", verdict=Verdict.ONLY_IN_BASE) for c in was if c not in now]
-
-
-def _refuse_absolute(suite: Suite, root: Path) -> None:
-    """The base would run this tree's file."""
-    for cell in suite.cells(names()):
-        for text in (cell.implementation, cell.workload.model):
-            if Path(text).is_absolute() and Path(text).is_relative_to(root):
-                raise DpbenchError(
-                    f"{text} is an absolute path into this tree, which the base would run, too; give it relative to "
-                    f"{Path.cwd()}"
-                )
 
 
 def _against_file(suite: Suite, rules: Rules, base: Path, select: str | None, results: Path) -> Found:
