@@ -22,10 +22,9 @@ from dpbench.results import Results
 from dpbench.rows import Row, rows
 from dpbench.selection import select
 from dpbench.shift import Interval, ratio_between
+from dpbench.slowdown import MIN_EFFECT
+from dpbench.suite import BASELINE
 
-EFFECT = 0.03
-"""Of a measured figure, below which a change is not told."""
-BASELINE = "nonprivate"
 ABSOLUTE: Final = "none"
 """In place of a baseline: no ratios."""
 
@@ -215,7 +214,7 @@ def _measured(series: Series, level: float) -> list[Change]:
         ratios = [ratio_between(values[a:b], values[b:c]) for a, b, c in zip(ends, ends[1:], ends[2:], strict=False)]
         changes = [Change(where[p - 1], where[p], r) for p, r in zip(places, ratios, strict=True)]
         smallest = min(changes, key=lambda c: c.size)
-        if smallest.size >= math.log1p(EFFECT):
+        if smallest.size >= math.log1p(MIN_EFFECT):
             return changes
         # The two sides are one, and the next change is one between more runs.
         del places[changes.index(smallest)]

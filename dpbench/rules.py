@@ -15,6 +15,7 @@ from dpbench.change import verdicts
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell
 from dpbench.selection import parse
+from dpbench.slowdown import MIN_EFFECT
 from dpbench.suitefile import dotted, mistaken
 
 FILE = Path("pyproject.toml")
@@ -36,7 +37,7 @@ class Limits(BaseModel):
     peak: Share | None = None
 
 
-DEFAULT = Limits(seconds=0.03, memory=0.02, flops=0.0, bytes=0.0, peak=0.0)
+DEFAULT = Limits(seconds=MIN_EFFECT, memory=0.02, flops=0.0, bytes=0.0, peak=0.0)
 """What is counted may not grow at all; what is measured, by what measuring it twice may differ."""
 
 
@@ -59,7 +60,7 @@ class Rules(BaseModel):
     """Of timings, where they are measured."""
     min_rounds: Annotated[int, Strict(), Field(ge=1)] = 6
     """A timing with fewer does not pass."""
-    min_effect: Share = 0.03
+    min_effect: Share = MIN_EFFECT
     on_inconclusive: Literal["warn", "fail"] = "warn"
     on_missing: Literal["fail", "warn"] = "fail"
     """Of a cell that the base's suite has, and this tree's has no more."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from dpbench.changepoints import fewest
 from dpbench.figures import FIGURES
-from dpbench.history import EFFECT, Change, History, Point, Series
+from dpbench.history import Change, History, Point, Series
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import WORDS, count, duration, ratio, significant, size
 from dpbench.reporting.remarks import remarks, said_of
 from dpbench.reporting.sparkline import sparkline
 from dpbench.shift import Interval
+from dpbench.slowdown import MIN_EFFECT
 
 
 def lines(history: History, unicode: bool = False) -> list[str]:
@@ -169,7 +170,7 @@ def _notes(history: History) -> list[str]:
     if few:
         notes.append(f"{few} of them have fewer than {least} figures: too few to tell a change from chance")
     notes.append(
-        f"told are changes of at least {100 * EFFECT:g} %, in brackets their 95 % intervals; of cells without any, "
+        f"told are changes of at least {100 * MIN_EFFECT:g} %, in brackets their 95 % intervals; of cells without any, "
         f"{100 * history.level:g} % show one by chance (--level); a small change may lie a run or two off"
     )
     if _machines(history) > 1:
