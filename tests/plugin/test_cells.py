@@ -27,6 +27,12 @@ def suite_file(directory, *implementations, name="ci", **axes):
     return str(path)
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """A worker of pytest-xdist, in which these tests may run, times nothing; the runs that they start are none."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
 def run(pytester, *arguments):
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rs", *arguments)
 
