@@ -72,7 +72,7 @@ class Run:
 
     def server(self) -> psutil.Process | None:
         """The one that forks workers."""
-        found = [p for p in self.processes() if p.ppid() == self.process.pid and _serves(p)]
+        found = [p for p in self.processes() if _serves(p, self.process.pid)]
         return found[0] if found else None
 
     def workers(self) -> list[psutil.Process]:
@@ -151,7 +151,8 @@ def _carries(process: psutil.Process, word: str) -> bool:
     return False
 
 
-def _serves(process: psutil.Process) -> bool:
+def _serves(process: psutil.Process, parent: int) -> bool:
+    # It may end at any time.
     with suppress(psutil.Error):
-        return "'serve'" in " ".join(process.cmdline())
+        return process.ppid() == parent and "'serve'" in " ".join(process.cmdline())
     return False
