@@ -137,3 +137,5 @@ def test_what_no_worker_says_is_refused_with_what_it_was(message, kind, who):
 )
 def test_what_a_worker_says_is_not_refused(message, kind, who):
     refuse_garbled(message, job(kind), who)
+    with pytest.raises(Garbled):
+        refuse_garbled({**message, "event": "another"}, job(kind), who)

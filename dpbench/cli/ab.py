@@ -89,7 +89,7 @@ def ab(
         typer.echo(json.dumps([c.as_json() for c in changes], indent=1))
     else:
         title = f"base {base}, new {new}, {what.rounds} rounds"
-        typer.echo("\n".join([title, "", *reporting.lines(changes), *controls(made)]))
+        typer.echo("\n".join([title, "", *reporting.lines(changes), *controls(made, changes, min_effect)]))
     if any(c.verdict in wanted for c in changes):
         raise typer.Exit(TRIPPED)
     if any(r.outcome.is_failure for pair in made for r in (pair.base, pair.new)):

@@ -12,14 +12,13 @@ from dpbench.ab import Compared, Opened
 from dpbench.change import Change, Verdict
 from dpbench.cli.run import INTERRUPTED
 from dpbench.comparison import Pair, of_pair
-from dpbench.ratios import paired
 from dpbench.records import Cell
 from dpbench.reporting import changes as reporting
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.summary import OTHERS
 from dpbench.runner import Event, Progress
-from dpbench.slowdown import judged, of_one_run, per_example
-from dpbench.timed import CONTROL
+from dpbench.slowdown import judged, of_one_run
+from dpbench.stats import median
 
 
 def watched(events: Generator[Opened | Event | Compared], min_effect: float) -> tuple[list[Compared], list[Change]]:
@@ -64,20 +63,19 @@ def line_of(cell: Cell, changes: list[Change]) -> str:
     return f"{cell.implementation:18} {cell.workload.label()}: {'; '.join(parts) or 'same'}"
 
 
-def controls(made: list[Compared]) -> list[str]:
+def controls(made: list[Compared], changes: list[Change], min_effect: float) -> list[str]:
     """The base beside itself: how far apart two sides come that are one."""
+    called = {pair.new.cell: pair.base.cell for pair in made}
     lines = []
-    for base in (pair.base for pair in made):
-        if (ratio := paired(per_example(base, CONTROL), per_example(base), seed=2)) is not None:
-            between = reporting.interval(ratio, Verdict.SLOWER)
-            cell = base.cell
-            lines.append(
-                (cell.implementation, cell.workload.label(), f"{ratio.value:.3f}x", between, str(judged(ratio)))
-            )
+    for ratio, cell in ((c.control, called[c.cell]) for c in changes if c.control is not None):
+        assert ratio is not None
+        between = reporting.interval(ratio, Verdict.SLOWER)
+        said = str(judged(ratio, min_effect))
+        lines.append((cell.implementation, cell.workload.label(), f"{ratio.value:.3f}x", between, said))
     if not lines:
         return []
     taken = [o for p in made for r in (*p.base.rounds, *p.new.rounds) if (o := r.state.others) is not None]
-    busy = sorted(taken)[len(taken) // 2] if taken else 0.0
+    busy = median(taken) if taken else 0.0
     others = [f"other processes took {busy:.0%} of this machine's CPU time meanwhile: see dpbench system"]
     control = ["", "control: the base beside itself, timed in the same turns", *(f"  {x}" for x in aligned(lines, 2))]
     return [*control, *(others if busy > OTHERS else [])]

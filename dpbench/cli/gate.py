@@ -100,7 +100,7 @@ def gate(
     else:
         found = _against_file(chosen[0], rules, Path(rules.base), select, results)
     ruling = judge(found.changes, found.records, rules, wanted)
-    tell(found, ruling, as_json)
+    tell(found, ruling, rules.min_effect, as_json)
     raise typer.Exit(ruling.exit_code)
 
 
@@ -188,7 +188,7 @@ def measured(suite: Suite, select: str | None, results: Path) -> Path:
     return path
 
 
-def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
+def tell(found: Found, ruling: Ruling, min_effect: float, as_json: bool) -> None:
     """What does not pass, and why; to GitHub, too, where this runs there."""
     if as_json:
         parts = {"title": found.title, "exit_code": ruling.exit_code}
@@ -196,7 +196,17 @@ def tell(found: Found, ruling: Ruling, as_json: bool) -> None:
             parts[name] = [{**change.as_json(), "why": why} for change, why in getattr(ruling, name)]
         typer.echo(json.dumps({**parts, "changes": [c.as_json() for c in found.changes]}, indent=1))
     else:
-        typer.echo("\n".join([found.title, "", *reporting.lines(found.changes, why=False), *controls(found.pairs), ""]))
+        typer.echo(
+            "\n".join(
+                [
+                    found.title,
+                    "",
+                    *reporting.lines(found.changes, why=False),
+                    *controls(found.pairs, found.changes, min_effect),
+                    "",
+                ]
+            )
+        )
         for heading, own in github.sections(ruling):
             typer.echo("\n".join([f"{heading}:", *(f"  {sentence(*one)}" for one in own), ""]))
         cells = "1 cell" if len(found.records) == 1 else f"{len(found.records)} cells"
