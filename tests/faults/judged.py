@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import signal
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -10,7 +12,7 @@ from pathlib import Path
 from dpbench.errors import DpbenchError
 from dpbench.records import Cell, Outcome, Record, Workload, from_json
 from dpbench.results import read
-from tests.faults.run import BATCHES, MODEL, NAMES, Run, files_in
+from tests.faults.run import BATCHES, MODEL, NAMES, Run, files_in, send
 
 PARAMETERS = 2 * (8 * 8 + 8)
 CELLS = [Cell(name, Workload(model=MODEL, batch=batch)) for batch in BATCHES for name in NAMES]
@@ -100,3 +102,18 @@ def after(path: Path, struck: Struck, bad: Callable[[Record], bool], cells: Coll
         elif said := wrong(record):
             struck.wrong += 1
             struck.odd.append(f"{record.cell.implementation}: {said}: {record.reason[:200]}")
+
+
+def hit_a_worker(
+    run: Run, draw: random.Random, number: signal.Signals, server: bool, says_so: Callable[[Record], bool]
+) -> Struck:
+    """Send a signal to a worker at a random moment, or to what forks them, and judge what comes of the run."""
+    struck = Struck()
+    worker = run.moment_of_a_worker(draw)
+    send(run.server() if server else worker, number)
+    status, struck.seconds, struck.left = run.end()
+    struck.expect(status in (0, 3), f"exit {status}: {run.said[-300:]}")
+    path = run.file()
+    assert path is not None
+    after(path, struck, says_so)
+    return struck

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dpbench.records import Outcome, Record
 from dpbench.results import read
-from tests.faults.judged import Struck, after
-from tests.faults.run import Run, send
+from tests.faults.judged import Struck, hit_a_worker
+from tests.faults.run import Run
 
 FAULT = "kill -9 of a worker"
 
@@ -20,14 +20,9 @@ def strike(place: Path, draw: random.Random) -> Struck:
 
 def killed(run: Run, draw: random.Random, server: bool = False) -> Struck:
     """Kill a worker, or what forks them; at most one cell may show it, in words."""
-    struck = Struck()
-    worker = run.moment_of_a_worker(draw)
-    send(run.server() if server else worker, signal.SIGKILL)
-    status, struck.seconds, struck.left = run.end()
-    struck.expect(status in (0, 3), f"exit {status}: {run.said[-300:]}")
+    struck = hit_a_worker(run, draw, signal.SIGKILL, server, says_so)
     path = run.file()
     assert path is not None
-    after(path, struck, says_so)
     ended = [r for r in read(path).records if r.outcome is not Outcome.OK]
     struck.expect(len(ended) <= 1, f"{len(ended)} cells are not ok")
     return struck

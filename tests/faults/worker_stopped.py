@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 from dpbench.records import Outcome, Record
-from tests.faults.judged import Struck, after
-from tests.faults.run import Run, send
+from tests.faults.judged import Struck, hit_a_worker
+from tests.faults.run import Run
 
 FAULT = "SIGSTOP of a worker"
 TIMEOUT = 8
@@ -20,15 +20,7 @@ def strike(place: Path, draw: random.Random) -> Struck:
 
 def stopped(run: Run, draw: random.Random, server: bool = False) -> Struck:
     """Stop a worker, or what forks them."""
-    struck = Struck()
-    worker = run.moment_of_a_worker(draw)
-    send(run.server() if server else worker, signal.SIGSTOP)
-    status, struck.seconds, struck.left = run.end()
-    struck.expect(status in (0, 3), f"exit {status}: {run.said[-300:]}")
-    path = run.file()
-    assert path is not None
-    after(path, struck, says_so)
-    return struck
+    return hit_a_worker(run, draw, signal.SIGSTOP, server, says_so)
 
 
 def says_so(record: Record) -> bool:
