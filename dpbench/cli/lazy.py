@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "show:show",
     "table": "table:table",
     "export": "export:export",
+    "reproduce": "reproduce:reproduce",
     "compare": "compare:compare",
     "ab": "ab:ab",
     "gate": "gate:gate",

@@ -1,0 +1,50 @@
+"""The tables of complexity: what a paper says that modules and implementations cost on one layer, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dpbench.complexity.faked import Faked
+from dpbench.complexity.layers import layers
+from dpbench.papers import Figure, Term
+from dpbench.records import Cell, Workload
+from dpbench.reproducing.counting import Counted, Flops
+from dpbench.reproducing.plan import Point
+from dpbench.reproduction import Number, Three, Value
+
+SHOWN_BY = {"1": "nonprivate", "2a": "nonprivate", "2b": "nonprivate", "3": "bk", "4": "opacus", "5": "opacus"}
+"""An implementation that goes through a module exactly once."""
+
+
+def values(figure: Figure, points: Sequence[Point], counted: Counted) -> list[Value]:
+    """Each term at each size, in multiples of BTpd: as printed, by formula, and traced."""
+    found: list[Value] = []
+    for workload in dict.fromkeys(point.full.workload for point in points):
+        found += _at(figure.term, workload, counted)
+    return found
+
+
+def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator[Value]:
+    facts = next(layer.facts for layer in layers(Faked(workload)) if layer.facts.matrix)
+    unit = facts.B * facts.T * facts.p * facts.d
+    for term in terms:
+        module = term.of.removeprefix("module ")
+        is_module = module != term.of
+        flops = counted.flops[Cell(SHOWN_BY[module] if is_module else term.of, workload)]
+        formula, traced = _module(flops, module) if is_module else (flops.formula, flops.traced)
+        yield Value(
+            row=f"T={facts.T} d={facts.d} p={facts.p}",
+            quantity="flops",
+            unit="BTpd",
+            implementation=term.of,
+            absolute=Three(
+                published=Number(term.of_layer(facts.T, facts.d, facts.p)),
+                predicted=Number(None if formula is None else formula / unit),
+                measured=Number(None if traced is None else traced / unit),
+            ),
+            relative_to="",
+        )
+
+
+def _module(flops: Flops, module: str) -> tuple[float, float]:
+    return float(flops.formula_modules.get(module, 0)), float(flops.modules.get(module, 0))

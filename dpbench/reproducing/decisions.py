@@ -1,0 +1,56 @@
+"""The picture of the layerwise decision, and the place of the first ghost norm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+
+from dpbench.complexity.faked import Faked
+from dpbench.complexity.layers import layers
+from dpbench.complexity.modules import by_parameter
+from dpbench.facts import added
+from dpbench.papers import Figure
+from dpbench.records import Workload
+from dpbench.reproducing.plan import Point, matches
+from dpbench.reproduction import Number, Three, Value
+
+Layers = tuple[tuple[str, int, int, int], ...]
+"""Name, T, d and p of each trained matrix, in the order of the forward; T of all uses of it together."""
+
+
+def of_networks(points: Sequence[Point], pool: Executor | None) -> dict[Workload, Layers]:
+    """The layers of every workload."""
+    workloads = list(dict.fromkeys(point.full.workload for point in points))
+    run = map if pool is None else pool.map
+    return dict(zip(workloads, run(_layers, workloads), strict=True))
+
+
+def values(figure: Figure, found: Mapping[Workload, Layers]) -> Iterator[Value]:
+    """The place of the first layer that takes a ghost norm, counted from 1."""
+    for workload, own in found.items():
+        rows = [row for row in figure.row if row.first_ghost_layer is not None and matches(row, workload)]
+        printed = rows[0].first_ghost_layer if rows else None
+        place = next((i for i, (_, T, d, p) in enumerate(own, start=1) if p * d > 2 * T**2), None)
+        yield Value(
+            row=label(workload),
+            quantity="first ghost layer",
+            unit="place",
+            implementation="2T^2 < pd",
+            absolute=Three(
+                published=Number() if printed is None else Number(float(printed)),
+                predicted=Number(word="none") if place is None else Number(float(place)),
+            ),
+            relative_to="",
+        )
+
+
+def label(workload: Workload) -> str:
+    """The network and its size."""
+    sizes = [f"T={workload.seq_len}"] if workload.seq_len else []
+    return " ".join([workload.model, *sizes, *([f"px={workload.image_size}"] if workload.image_size else [])])
+
+
+def _layers(workload: Workload) -> Layers:
+    uses = [layer for layer in layers(Faked(workload)) if layer.facts.matrix and not layer.frozen]
+    wholes = {name: added([u.facts for u in own], ghostable=True) for name, own in by_parameter(uses).items()}
+    return tuple((layer.name, wholes[layer.name].T, layer.facts.d, layer.facts.p) for layer in uses)

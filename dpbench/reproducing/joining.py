@@ -1,0 +1,144 @@
+"""The three columns of a figure's cells: what was printed, what is predicted, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from dpbench.papers import UNITS, Figure, Printed, Quantity, Reason, Row
+from dpbench.records import MAX, Workload
+from dpbench.reproducing.counting import Counted
+from dpbench.reproducing.measuring import Measured
+from dpbench.reproducing.plan import Point, matches
+from dpbench.reproducing.predicting import Predicted
+from dpbench.reproduction import FAR, Number, Three, Value
+from dpbench.suite import BASELINE
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of the cells of a figure."""
+
+    predicted: Predicted
+    counted: Counted
+    """FLOPs, which are counted instead of measured."""
+    measured: Measured
+
+
+def values(figure: Figure, points: Sequence[Point], found: Found) -> list[Value]:
+    """Every number, in the order of the suites, with the printed rows of a workload one after the other."""
+    made: list[Value] = []
+    for run in figure.run:
+        own = [point for point in points if point.run is run]
+        for quantity in run.quantities:
+            for workload in dict.fromkeys(point.full.workload for point in own):
+                some = [point for point in own if point.full.workload == workload]
+                for row in _rows(figure, workload, quantity):
+                    made += _of_row(row, some, quantity, found)
+    return [reasoned(value, figure) for value in made]
+
+
+def _rows(figure: Figure, workload: Workload, quantity: Quantity) -> list[Row]:
+    """Those that were printed of it; where none was, ours alone."""
+    printed = [row for row in figure.row if row.of(quantity) and matches(row, workload)]
+    return printed or [Row(model=workload.model)]
+
+
+def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found) -> Iterator[Value]:
+    base = row.relative_to or BASELINE
+    absolutes = {p.full.implementation: _three(row, p, quantity, found) for p in points}
+    by_name = {p.full.implementation: p for p in points}
+    for name, point in by_name.items():
+        printed = row.of(quantity)
+        if row.relative_to and name not in printed:
+            continue
+        absolute, reference = absolutes[name], absolutes.get(base, Three())
+        ratio = Three() if name == base else _ratio(absolute, reference)
+        paired = found.measured.ratio(point.here, quantity)
+        if name != base and base == BASELINE and paired is not None:
+            ratio = replace(ratio, measured=paired)
+        if row.relative_to:
+            # What was printed is a ratio already.
+            ratio, absolute = replace(ratio, published=_number(printed[name])), replace(absolute, published=Number())
+        yield Value(
+            row=_label(row, point.full.workload),
+            quantity=quantity,
+            unit=UNITS[quantity],
+            implementation=name,
+            absolute=absolute,
+            ratio=ratio,
+            relative_to=base,
+            expected_here=_expected(found.measured, point, by_name.get(base), quantity),
+            at=_at(point, quantity),
+        )
+
+
+def _three(row: Row, point: Point, quantity: Quantity, found: Found) -> Three:
+    printed = row.of(quantity).get(point.full.implementation)
+    published = Number() if printed is None else _number(printed)
+    if quantity == "flops":
+        return Three(published, found.counted.formula(point.full), found.counted.traced(point.full))
+    return Three(published, found.predicted.of(point.full, quantity), found.measured.of(point.here, quantity))
+
+
+def _number(printed: Printed) -> Number:
+    return Number(word=printed) if isinstance(printed, str) else Number(float(printed))
+
+
+def _ratio(one: Three, other: Three) -> Three:
+    def over(a: Number, b: Number) -> Number:
+        if a.word or b.word:
+            return Number(word=a.word or b.word) if a and b else Number()
+        return Number(a.value / b.value) if a.value is not None and b.value else Number()
+
+    return Three(
+        over(one.published, other.published), over(one.predicted, other.predicted), over(one.measured, other.measured)
+    )
+
+
+def _expected(measured: Measured, point: Point, base: Point | None, quantity: Quantity) -> Number:
+    """The ratio of speeds that a roofline of this machine gives at the size that was measured."""
+    if quantity != "throughput" or base is None or point is base:
+        return Number()
+    ours, theirs = measured.expected(point.here), measured.expected(base.here)
+    return Number(theirs / ours) if ours and theirs else Number()
+
+
+def _label(row: Row, workload: Workload) -> str:
+    parts = [workload.model]
+    for name, value in (("T", workload.seq_len), ("px", workload.image_size), ("B", workload.batch)):
+        if value is not None and not (name == "B" and value == MAX):
+            parts.append(f"{name}={value}")
+    if workload.trainable != "all":
+        parts.append(workload.trainable)
+    return " ".join([*parts, *([row.label] if row.label else [])])
+
+
+def _at(point: Point, quantity: Quantity) -> str:
+    """The size at which it was measured, where that is another."""
+    if quantity == "flops" or point.here is None:
+        return ""
+    here, full = point.here.workload, point.full.workload
+    return "" if replace(here, device=full.device) == full else here.label()
+
+
+def reasoned(value: Value, figure: Figure) -> Value:
+    """With the reason that the figure's file has for a difference; the last that fits, as in a rule book."""
+    if not value.far:
+        return value
+    fitting = [reason for reason in figure.reason if _fits(reason, value)]
+    if not fitting:
+        return value
+    return replace(value, reason=" ".join(r.says for r in fitting), sure=fitting[-1].sure)
+
+
+def _fits(reason: Reason, value: Value) -> bool:
+    both = {"absolute": value.absolute, "ratio": value.ratio}
+    far = [name for name, three in both.items() if three.off is not None and abs(three.off) > FAR]
+    return (
+        fnmatchcase(value.implementation, reason.implementation)
+        and fnmatchcase(value.row, f"{reason.model}*" if not reason.model.endswith("*") else reason.model)
+        and fnmatchcase(value.quantity, reason.quantity)
+        and (reason.of is None or reason.of in far)
+    )

@@ -1,0 +1,87 @@
+"""What cells cost on a card at full size: their real code, traced at two batches on shapes without memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+
+from dpbench.cards import Card
+from dpbench.complexity.line import Line
+from dpbench.complexity.maxbatch import MOST, worth_running
+from dpbench.complexity.roofline import seconds
+from dpbench.complexity.survey import Found, Task, survey
+from dpbench.papers import Quantity
+from dpbench.records import MAX, Cell
+from dpbench.reproduction import Number
+
+OOM = Number(word="oom")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """The line of each cell, on one card."""
+
+    card: Card
+    found: Mapping[Cell, Found]
+    """By cells of batch 1."""
+
+    def of(self, cell: Cell, quantity: Quantity) -> Number:
+        """One quantity of one cell, or the word for why there is none."""
+        found = self.found[_key(cell)]
+        if found.line is None:
+            return Number(word=f"refused: {found.reason}")
+        return _OF[quantity](cell, found.line, self.card)
+
+
+def predict(cells: Iterable[Cell], card: Card, pool: Executor | None) -> Generator[Found, None, Predicted]:
+    """Trace what ``cells`` need, each workload and implementation once; each is given as it comes."""
+    wanted = list(dict.fromkeys(map(_key, cells)))
+    tasks = {}
+    for cell in wanted:
+        most = worth_running(cell.implementation, MOST)
+        tasks[Task(cell.workload.label(), cell.workload, (cell.implementation,), card.capacity, most)] = cell
+    found: dict[Cell, Found] = {}
+    for one in survey(list(tasks), pool):
+        found[tasks[one.task]] = one
+        yield one
+    return Predicted(card, found)
+
+
+def _key(cell: Cell) -> Cell:
+    return Cell(cell.implementation, replace(cell.workload, batch=1))
+
+
+def _largest(cell: Cell, line: Line, card: Card) -> Number:
+    batch = line.largest(card.capacity, worth_running(cell.implementation, MOST))
+    return Number(float(batch)) if batch else OOM
+
+
+def _throughput(cell: Cell, line: Line, card: Card) -> Number:
+    """Examples per second at its batch."""
+    batch = cell.workload.batch
+    if batch == MAX:
+        largest = _largest(cell, line, card).value
+        if largest is None:
+            return OOM
+        batch = int(largest)
+    if line.need(batch) > card.capacity:
+        return OOM
+    return Number(batch / seconds(line.at(batch), card, cell.workload.precision).expected)
+
+
+def _memory(cell: Cell, line: Line, card: Card) -> Number:
+    """GB that the tensors of a step take, with what is there before it."""
+    return Number(line.need(cell.workload.physical) / 1e9)
+
+
+def _flops(cell: Cell, line: Line, card: Card) -> Number:
+    return Number(float(line.at(cell.workload.physical).total))
+
+
+_OF: dict[Quantity, Callable[[Cell, Line, Card], Number]] = {
+    "throughput": _throughput,
+    "max_batch": _largest,
+    "memory": _memory,
+    "flops": _flops,
+}

@@ -1,0 +1,184 @@
+"""One run of ``dpbench reproduce``: figure by figure, each kept as soon as it is whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dpbench import papers
+from dpbench.cards import card
+from dpbench.complexity.survey import workers
+from dpbench.forkserver import ForkServer
+from dpbench.records import Cell, Record
+from dpbench.reproducing import complexity, decisions, joining
+from dpbench.reproducing.counting import Counted, count
+from dpbench.reproducing.events import Begun, Event, Progress, Seen
+from dpbench.reproducing.measuring import Measured
+from dpbench.reproducing.plan import Point, command, points, suite_of
+from dpbench.reproducing.predicting import predict
+from dpbench.reproduction import Cited, Reproduced, Reproduction, Value, write
+from dpbench.rows import Row, rows
+from dpbench.sweep import Started, sweep
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is reproduced, and how."""
+
+    figures: tuple[tuple[papers.Paper, papers.Figure], ...]
+    directory: Path
+    device: str | None = None
+    """Where suites are measured at full size; None: on the CPU, at their reduced size."""
+    card: str | None = None
+    """Predictions are for it; None: for the card that each figure was printed for."""
+    measured: bool = True
+    command: str = ""
+
+
+def begin(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
+    """An empty reproduction."""
+    cited = {paper.id: Cited(id=paper.id, citation=paper.citation, url=paper.url) for paper, _ in asked.figures}
+    return Reproduction(
+        command=asked.command,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        device=asked.device or "cpu, at the reduced sizes",
+        environment=dict(environment),
+        papers=tuple(cited.values()),
+        asked=tuple(figure.id for _, figure in asked.figures),
+    )
+
+
+def reproduce(asked: Asked, so_far: Reproduction) -> Generator[Event, None, Reproduction]:
+    """Every figure that ``so_far`` lacks; each is written to the directory when it is given.
+
+    Raises:
+        DpbenchError: what can be known to be wrong, before anything is done.
+    """
+    planned = [(figure, points(figure, asked.device)) for _, figure in asked.figures]
+    done = {figure.id for figure in so_far.figures}
+    # Workers first: what they inherit from a process that has measured would not be quiet.
+    with ForkServer() as server, workers() as pool:
+        for number, (figure, own) in enumerate(planned, start=1):
+            if figure.id in done:
+                continue
+            yield Begun(figure, number, len(planned))
+            made = yield from _one(figure, own, asked, pool, server)
+            so_far = so_far.with_figure(made)
+            write(so_far, asked.directory)
+            yield made
+    return so_far
+
+
+def _one(
+    figure: papers.Figure, own: Sequence[Point], asked: Asked, pool: Executor | None, server: ForkServer
+) -> Generator[Event, None, Reproduced]:
+    started = time.monotonic()
+    name = asked.card or figure.card
+    made = Reproduced(
+        id=figure.id,
+        title=figure.title,
+        kind=figure.kind,
+        printed=figure.printed,
+        read=figure.read,
+        known={k: v for k in ("precision", "attention", "optimizer", "step", "notes") if (v := getattr(figure, k))},
+        card=name,
+        values=(),
+        commands=tuple(dict.fromkeys(command(run, asked.device) for run in figure.run)),
+    )
+    if figure.kind == "decisions":
+        found = decisions.of_networks(own, pool)
+        made = replace(
+            made,
+            values=_reasoned(figure, decisions.values(figure, found)),
+            layers={decisions.label(workload): layers for workload, layers in found.items()},
+        )
+    else:
+        counted = yield from _counted(figure, own, pool)
+        if figure.kind == "complexity":
+            made = replace(made, values=_reasoned(figure, complexity.values(figure, own, counted)))
+        else:
+            made = yield from _costs(figure, own, asked, made, counted, pool, server)
+    return replace(made, seconds=time.monotonic() - started)
+
+
+def _reasoned(figure: papers.Figure, values: Any) -> tuple[Value, ...]:
+    return tuple(joining.reasoned(value, figure) for value in values)
+
+
+def _counted(figure: papers.Figure, own: Sequence[Point], pool: Executor | None) -> Generator[Event, None, Counted]:
+    """FLOPs of what the figure asks for."""
+    counting = count([p.full for p in own if "flops" in p.run.quantities], pool)
+    return (yield from _progress(counting, lambda workload: f"counted: {workload.label()}"))
+
+
+def _progress(work: Generator[S, None, R], say: Callable[[S], str]) -> Generator[Event, None, R]:
+    """Each step of ``work`` as an event; what it returns."""
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            found: R = end.value
+            return found
+        yield Progress(say(step))
+
+
+def _costs(
+    figure: papers.Figure,
+    own: Sequence[Point],
+    asked: Asked,
+    made: Reproduced,
+    counted: Counted,
+    pool: Executor | None,
+    server: ForkServer,
+) -> Generator[Event, None, Reproduced]:
+    predicting = predict([p.full for p in own if set(p.run.quantities) != {"flops"}], card(made.card), pool)
+    predicted = yield from _progress(predicting, lambda one: f"traced: {one.implementation} {one.task.label}")
+    measured: dict[Cell, Row] = {}
+    files: list[str] = []
+    left_out = [
+        f"{p.run.suite}: {p.run.here.left_out} ({p.run.here.why})" for p in own if p.here is None and asked.measured
+    ]
+    if asked.measured:
+        for run in figure.run:
+            cells = [p.here for p in own if p.run is run and p.here is not None]
+            path, found = yield from _measured(figure, run, cells, asked, server)
+            measured |= found
+            files.append(path.name)
+    else:
+        left_out.append("nothing was measured, as was asked for")
+    values = joining.values(figure, own, joining.Found(predicted, counted, Measured(measured)))
+    return replace(made, values=tuple(values), left_out=tuple(dict.fromkeys(left_out)), files=tuple(files))
+
+
+def _measured(
+    figure: papers.Figure, run: papers.Run, cells: Sequence[Cell], asked: Asked, server: ForkServer
+) -> Generator[Event, None, tuple[Path, dict[Cell, Row]]]:
+    """Run them, or what an earlier run of the same directory has not done of them."""
+    suite = suite_of(figure, run, asked.device)
+    before = sorted(asked.directory.glob(f"{suite.name}-*.jsonl"))
+    path = asked.directory
+    records: list[Record] = []
+    unique = list(dict.fromkeys(cells))
+    for event in sweep(
+        suite,
+        unique,
+        command=asked.command,
+        directory=asked.directory,
+        resume=before[-1] if before else None,
+        server=server,
+    ):
+        if isinstance(event, Started):
+            path = event.path
+            records = list(event.done)
+        elif isinstance(event, Record):
+            records.append(event)
+            yield Seen(rows(records)[-1], len(records), len(unique))
+    return path, {row.record.cell: row for row in rows(records, file=str(path))}

@@ -1,0 +1,204 @@
+"""What came of reproducing figures: every number as printed, as predicted, and as measured here. No torch.
+
+A reproduction is one JSON file, ``reproduction.json``, beside the results that were measured for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dpbench.decoding import decode
+from dpbench.errors import DpbenchError
+from dpbench.records import plain
+
+FILE = "reproduction.json"
+SCHEMA = 1
+FAR = 0.15
+"""A difference above which a reason is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, or a word in its place: ``oom``, ``>=40``, ``refused: why``; neither: nothing is said."""
+
+    value: float | None = None
+    word: str = ""
+    low: float | None = None
+    """Its 95 % interval, where there is one."""
+    high: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.value is not None or bool(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Three:
+    """The three columns."""
+
+    published: Number = Number()
+    predicted: Number = Number()
+    measured: Number = Number()
+
+    @property
+    def off(self) -> float | None:
+        """Predicted over published, less one; see :func:`off`."""
+        return off(self.predicted, self.published)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One implementation in one row of a figure, by one quantity."""
+
+    row: str
+    """The workload at full size, as its label says it."""
+    quantity: str
+    unit: str
+    implementation: str
+    absolute: Three = Three()
+    ratio: Three = Three()
+    """To ``relative_to``, on the same workload."""
+    relative_to: str = "nonprivate"
+    expected_here: Number = Number()
+    """The ratio that is predicted at the size measured here."""
+    at: str = ""
+    """That size; empty: the same."""
+    reason: str = ""
+    """Why predicted and published differ, where they do by more than FAR."""
+    sure: str = ""
+    """How sure that is: found, consistent or open."""
+
+    @property
+    def far(self) -> bool:
+        """Whether a reason is due."""
+        return any(d is not None and abs(d) > FAR for d in (self.absolute.off, self.ratio.off))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduced:
+    """One figure."""
+
+    id: str
+    title: str
+    kind: str
+    printed: str
+    read: str
+    known: dict[str, str]
+    """What is known of precision, attention, optimizer and step there, and the notes."""
+    card: str
+    values: tuple[Value, ...]
+    left_out: tuple[str, ...] = ()
+    """What was not measured, and why."""
+    files: tuple[str, ...] = ()
+    """Results of what was measured, beside the reproduction's own file."""
+    commands: tuple[str, ...] = ()
+    """That do the same by themselves."""
+    layers: dict[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
+    """By model and size: name, T, d, p of every trained matrix."""
+    seconds: float = 0.0
+    """That it took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """A paper that figures come from."""
+
+    id: str
+    citation: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """All figures of one run of ``dpbench reproduce``."""
+
+    command: str
+    started: str
+    """ISO 8601, UTC."""
+    device: str
+    environment: dict[str, Any]
+    papers: tuple[Cited, ...]
+    figures: tuple[Reproduced, ...] = ()
+    asked: tuple[str, ...] = ()
+    """The ids of all figures that were asked for."""
+    schema: int = SCHEMA
+
+    def with_figure(self, figure: Reproduced) -> Reproduction:
+        """One more, in place of an earlier one of that id."""
+        return replace(self, figures=(*(f for f in self.figures if f.id != figure.id), figure))
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many published numbers a prediction comes near to."""
+
+    compared: int
+    within_10: int
+    within_25: int
+
+
+def share(differences: Iterable[float | None]) -> Share:
+    """Of those that can be compared."""
+    sizes = [abs(d) for d in differences if d is not None]
+    return Share(len(sizes), sum(s <= 0.10 for s in sizes), sum(s <= 0.25 for s in sizes))
+
+
+_BOUND = re.compile(r"^(>=|<=|>|<)\s*([\d.]+)$")
+
+
+def off(ours: Number, theirs: Number) -> float | None:
+    """Ours over theirs, less one; 0 where both ran out of memory, or a bound holds; None: not comparable."""
+    if not ours or not theirs:
+        return None
+    if bound := _BOUND.match(theirs.word):
+        limit = float(bound[2])
+        if ours.word == "oom":
+            return 0.0 if bound[1].startswith(">") else None
+        if ours.value is None:
+            return None
+        holds = ours.value >= limit if bound[1].startswith(">") else ours.value <= limit
+        return 0.0 if holds else ours.value / limit - 1
+    if ours.word or theirs.word:
+        if ours.word == theirs.word == "oom":
+            return 0.0
+        # One ran, the other did not: infinitely far, if that is what they say.
+        return float("inf") if "oom" in (ours.word, theirs.word) and (ours.value or theirs.value) else None
+    return ours.value / theirs.value - 1 if ours.value is not None and theirs.value else None
+
+
+def write(reproduction: Reproduction, directory: Path) -> Path:
+    """Whole or not at all."""
+    path = directory / FILE
+    fresh = path.with_suffix(f".{os.getpid()}")
+    try:
+        fresh.write_text(json.dumps(plain(asdict(reproduction)), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise DpbenchError(f"cannot write {path}: {error.strerror}; make room, then: --resume {directory}") from None
+    return path
+
+
+def read(path: Path) -> Reproduction:
+    """The reproduction in a file, or in a directory.
+
+    Raises:
+        DpbenchError: not there, or not one.
+    """
+    path = path / FILE if path.is_dir() else path
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DpbenchError(f"cannot read {path}: {error.strerror}; expected what dpbench reproduce wrote") from None
+    except ValueError as error:
+        raise DpbenchError(f"{path} is not JSON ({error}); expected what dpbench reproduce wrote") from None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        got = value.get("schema") if isinstance(value, dict) else value
+        raise DpbenchError(f"{path}: schema is {got!r:.40}, expected {SCHEMA}; was it written by another dpbench?")
+    found: Reproduction = decode(Reproduction, value, "reproduction")
+    return found
