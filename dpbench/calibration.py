@@ -58,8 +58,9 @@ def calibrate(device: str = "cpu", threads: int | None = None, timed: Timed | No
         bandwidth=bandwidth,
         launch=launch,
         peaks=peaks,
-        torch_names=(),
+        torch_names=(of.name,) if of else (),
         source=f"measured on this machine ({what}), torch {torch.__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        threads=None if of else torch.get_num_threads(),
     )
 
 

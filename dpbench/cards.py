@@ -52,6 +52,8 @@ class Card:
     """What was halved, estimated or not read again."""
     reserved: int = CONTEXT
     """Bytes of the memory that tensors cannot have."""
+    threads: int | None = None
+    """Of a CPU, how many it was measured with."""
 
     @property
     def capacity(self) -> int:

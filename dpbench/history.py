@@ -231,4 +231,6 @@ def _between(before: Point, after: Point) -> list[str]:
         found.insert(0, f"source of {one.cell.implementation} {one.source} -> {two.source}")
     if one.batch != two.batch:
         found.insert(0, f"batch {one.batch} -> {two.batch}")
-    return [*found, *(f"model's {d}" for d in differing(one.facts, two.facts))]
+    # Layers follow from model and workload, and are in some records only.
+    models = [{k: v for k, v in record.facts.items() if k != "layers"} for record in (one, two)]
+    return [*found, *(f"model's {d}" for d in differing(models[0], models[1]))]

@@ -21,7 +21,10 @@ from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
 from dpbench.state import State
 
-SCHEMA = 3
+SCHEMA = 4
+
+ADDED_ONLY = 2
+"""Since this schema there were only fields added: a record is one of today as it is."""
 
 MAX: Final = "max"
 """The batch that is the largest that fits, for each implementation its own."""
@@ -143,9 +146,20 @@ class Round:
     state: State = field(default_factory=State)
 
 
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Seconds of one step that follow from its trace and the speeds of the machine it was run on."""
+
+    card: str
+    """What that machine is called among cards: ``here`` where it was calibrated."""
+    low: float
+    expected: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """What one step costs, counted in a trace of the real code: the same wherever it is taken."""
+    """What one step costs, counted in a trace of the real code: the same wherever it is taken, but for the roofline."""
 
     flops: int
     bytes: int
@@ -156,6 +170,8 @@ class Traced:
     """FLOPs by module of the paper, and of ``attention``, products between activations."""
     on: str = "trace"
     """``trace``: tensors of shapes without memory; ``real``: small batches of real ones, extrapolated."""
+    roofline: Roofline | None = None
+    """Of what the record's seconds are; None where the machine's speeds are not known, and of a logical batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +205,11 @@ class Record:
     largest: int | None = None
     """The batch that it ran at where the workload's is ``max``; None where there is none."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the model turned out to be: parameters, examples' tokens, where its configuration came from."""
+    """What the model turned out to be: parameters, examples' tokens, where its configuration came from.
+
+    One record of a workload that was traced, the first implementation's, also has ``layers``: [name, T, d, p] of every
+    trained matrix in the order of the forward, T of all its uses.
+    """
     environment: dict[str, Any] = field(default_factory=dict)
     source: str = ""
     """Hash of the implementation's source."""
@@ -250,11 +270,11 @@ def from_json(text: str | bytes, environment: Mapping[str, Any] | None = None) -
 
 
 def _of_today(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of an older schema as one of this; 2 lacked rounds, their times and traces.
+    """A record of an older schema as one of this; 2 lacked rounds, their times and traces, 3 rooflines and layers.
 
     The coverage of schema 1 was a share; of how many elements, the facts of the model say if they were known.
     """
-    if value["schema"] > 1:
+    if value["schema"] >= ADDED_ONLY:
         return {**value, "schema": SCHEMA}
     share = decode(float | None, value.get("coverage"), "record.coverage")
     facts = value.get("facts")

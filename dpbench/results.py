@@ -14,7 +14,7 @@ from dpbench.checksum import sealed, unsealed
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
 from dpbench.garbage import uncollected
-from dpbench.records import SCHEMA, Cell, Record, check_schema, from_json
+from dpbench.records import ADDED_ONLY, SCHEMA, Cell, Record, check_schema, from_json
 from dpbench.validator import validator
 
 DIRECTORY = Path("results")
@@ -130,7 +130,9 @@ def _reader(environment: Mapping[str, Any]) -> Callable[[bytes], Record]:
     """:func:`from_json` for the many records of one file."""
     mapping = core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
     shared = core_schema.with_default_schema(mapping, default_factory=lambda: environment)
-    today = validator(Record, {"schema": core_schema.literal_schema([SCHEMA]), "environment": shared})
+    readable = core_schema.literal_schema([*range(ADDED_ONLY, SCHEMA + 1)])
+    schema = core_schema.no_info_after_validator_function(lambda _: SCHEMA, readable)
+    today = validator(Record, {"schema": schema, "environment": shared})
 
     def read(line: bytes) -> Record:
         try:
@@ -144,7 +146,11 @@ def _reader(environment: Mapping[str, Any]) -> Callable[[bytes], Record]:
 
 
 def _read_header(path: Path, line: bytes) -> Header:
-    said = {"dpbench": core_schema.literal_schema([SCHEMA]), "kind": core_schema.literal_schema(["header"])}
+    # A header is in every schema what it was in the first.
+    said = {
+        "dpbench": core_schema.literal_schema([*range(1, SCHEMA + 1)]),
+        "kind": core_schema.literal_schema(["header"]),
+    }
     today = validator(Header, said)
     try:
         whole: Header = today.validate_json(unsealed(line))

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from dpbench import stats
 from dpbench.coverage import NormMethod
 from dpbench.garbage import uncollected
-from dpbench.records import MAX, Metric, Outcome, Record, Workload
+from dpbench.records import MAX, Metric, Outcome, Record, Roofline, Workload
 from dpbench.results import Results
 from dpbench.timed import SECONDS
 
@@ -91,6 +91,8 @@ class Row:
     flops: Figure[int | None] = Figure(lambda row: t.flops if (t := row.record.traced) else None)
     traffic: Figure[int | None] = Figure(lambda row: t.bytes if (t := row.record.traced) else None)
     traced_peak: Figure[int | None] = Figure(lambda row: t.peak if (t := row.record.traced) else None)
+    predicted_seconds: Figure[float | None] = Figure(lambda row: r.expected if (r := _roofline(row.record)) else None)
+    predicted_card: Figure[str | None] = Figure(lambda row: r.card if (r := _roofline(row.record)) else None)
     parameters: Figure[int | None] = Figure(lambda row: row.record.facts.get("parameters"))
     trainable_parameters: Figure[int | None] = Figure(lambda row: row.record.facts.get("trainable"))
     tokens: Figure[float | None] = Figure(lambda row: row.record.facts.get("tokens"))
@@ -169,6 +171,8 @@ COLUMNS = {
     "flops": "FLOPs of a step, counted in a trace; empty: not traced",
     "traffic": "bytes that a step reads and writes, counted in a trace",
     "traced_peak": "bytes, peak memory counted in a trace, above parameters, buffers and batch",
+    "predicted_seconds": "s per step that a roofline gives for the device it was run on; empty: its speeds not known",
+    "predicted_card": "the card whose speeds these are: here, here:cuda, or a name of dpbench list cards",
     "parameters": "number of parameters of the model",
     "trainable_parameters": "number of those that are trained",
     "tokens": "tokens per example; empty for models without tokens",
@@ -202,6 +206,10 @@ def _coverage(record: Record) -> float | None:
     if record.outcome is Outcome.REFUSED:
         return 0.0
     return record.coverage.share if record.coverage else None
+
+
+def _roofline(record: Record) -> Roofline | None:
+    return record.traced.roofline if record.traced else None
 
 
 def _found(record: Record, method: NormMethod) -> float | None:

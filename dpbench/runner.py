@@ -93,6 +93,8 @@ class _Group:
         self._timed: dict[str, Timed] = {name: Timed() for name in names}
         self._repeats = REPEATS
         self._facts: dict[str, Any] = {}
+        self._layers: list[Any] | None = None
+        """Those of the model until one record has them; None: not told yet."""
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> Iterator[Event]:
@@ -248,6 +250,8 @@ class _Group:
                         found.pop(who, None)
                         ended.setdefault(who, (outcome, reason))
                 case dict():
+                    layers = seen.pop("layers", None)
+                    self._layers = layers if self._layers is None else self._layers
                     self._facts = seen
         return found, ended
 
@@ -265,6 +269,9 @@ class _Group:
                 yield self._finish(name, outcome, reason)
 
     def _finish(self, name: str, outcome: Outcome, reason: str) -> Record:
+        facts = self._facts
+        if self._layers and name == self._alive[0]:
+            facts, self._layers = {**facts, "layers": self._layers}, []
         self._alive.remove(name)
         metrics = {key: Metric("bytes", ((value,),)) for key, value in self._memory.get(name, {}).items()}
         timed = self._timed[name] if outcome is Outcome.OK and self._times else Timed()
@@ -284,7 +291,7 @@ class _Group:
             parity=parity,
             coverage=coverage,
             largest=ran if self._workload.batch == MAX and isinstance(ran, int) and ran else None,
-            facts=self._facts,
+            facts=facts,
             environment=dict(self._runner.environment),
             source=self._runner.sources.get(name, ""),
             command=self._runner.command,

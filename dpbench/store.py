@@ -173,13 +173,17 @@ def accept(results: Results, path: Path | str) -> Path:
 
 
 def _in_short(record: Record) -> Record:
-    """Round medians for samples (a lost round stays one), without what the header says or its own run alone uses."""
+    """Round medians for samples (a lost round stays one), without what the header says or its own run alone uses.
+
+    What is counted is the same on every machine, so that the roofline of this one has no place in it.
+    """
     metrics = {
         name: Metric(m.unit, tuple((median(r),) if r else () for r in m.samples))
         for name, m in record.metrics.items()
         if name == SECONDS or not name.startswith(SECONDS)
     }
-    return replace(record, metrics=metrics, rounds=(), command="", started="")
+    traced = record.traced and replace(record.traced, roofline=None)
+    return replace(record, metrics=metrics, traced=traced, rounds=(), command="", started="")
 
 
 def _open_new(directory: Path, stem: str) -> tuple[Path, int]:

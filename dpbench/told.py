@@ -63,8 +63,10 @@ class Counted:
 
     def can_be(self) -> bool:
         """Whether there can be such figures."""
-        t = self.traced
-        return _counts([t.flops, t.bytes, t.peak, *t.modules.values()])
+        t, r = self.traced, self.traced.roofline
+        return _counts([t.flops, t.bytes, t.peak, *t.modules.values()]) and (
+            r is None or all(0 <= s < inf for s in (r.low, r.expected, r.high))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +146,10 @@ def refuse_garbled(message: Message, job: Job, who: str | None) -> None:
             name in (None, who) and outcome in list(Outcome)
         ):
             return
-        case {"event": "facts", "facts": dict(facts)} if who is None and _counts(
-            [facts.get(key) or 0 for key in ("parameters", "trainable", "tokens")]
+        case {"event": "facts", "facts": dict(facts)} if (
+            who is None
+            and _counts([facts.get(key) or 0 for key in ("parameters", "trainable", "tokens")])
+            and _layers(facts.get("layers", []))
         ):
             return
         case {"event": "mistake", "workload": str(), "reason": str()} if job.kind == "check":
@@ -171,6 +175,13 @@ def figures(message: Message, job: Job) -> dict[str, Any]:
 
 def _counts(values: Iterable[object]) -> bool:
     return all(isinstance(v, int) and 0 <= v < _MOST for v in values)
+
+
+def _layers(value: object) -> bool:
+    """Whether these are names with T, d and p."""
+    return isinstance(value, list) and all(
+        isinstance(row, list) and len(row) == 4 and isinstance(row[0], str) and _counts(row[1:]) for row in value
+    )
 
 
 def _words(value: object) -> bool:

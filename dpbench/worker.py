@@ -102,17 +102,26 @@ def verify(job: Job, send: Send) -> None:
 def trace(job: Job, send: Send) -> None:
     """Count what one step of each implementation costs; nothing is computed."""
     from dpbench.complexity.faked import Faked
+    from dpbench.complexity.here import roofline
+    from dpbench.complexity.layers import trained
     from dpbench.complexity.tracing import either
 
     faked = Faked(job.workload)
-    send({"event": "facts", "facts": faked.facts})
+    send({"event": "facts", "facts": {**faked.facts, "layers": trained(faked)}})
     for name in job.implementations:
         with Telling(name, send):
             found, how = either(name, job.workload, faked, "trace")
             modules = dict(found.flops)
             if attention := sum(found.others.values()):
                 modules["attention"] = attention
-            traced = Traced(flops=found.total, bytes=found.traffic, peak=found.peak, modules=modules, on=how)
+            traced = Traced(
+                flops=found.total,
+                bytes=found.traffic,
+                peak=found.peak,
+                modules=modules,
+                on=how,
+                roofline=roofline(found, job.workload),
+            )
             send({"event": "result", "implementation": name, "traced": asdict(traced)})
 
 

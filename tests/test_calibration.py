@@ -32,6 +32,7 @@ def test_speeds_follow_from_the_time_of_a_call(measured):
     assert measured.bandwidth == 2 * COPIED / 0.5
     assert measured.launch == 0.5 / (2 * CALLS)
     assert "CPU, 1 threads" in measured.source
+    assert measured.threads == 1
 
 
 def test_it_is_kept_and_found_as_the_card_here(measured):

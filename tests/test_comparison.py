@@ -8,7 +8,7 @@ import pytest
 from dpbench.change import Verdict
 from dpbench.comparison import compare, differences
 from dpbench.coverage import Coverage
-from dpbench.records import Cell, Metric, Outcome, Traced
+from dpbench.records import Cell, Metric, Outcome, Roofline, Traced
 from dpbench.results import Header, Results
 from dpbench.timed import SECONDS
 from tests.records_for_tests import ENVIRONMENT, record, workload
@@ -63,6 +63,7 @@ def with_memory(factor):
         (good(), with_memory(0.98), {"memory": V.LESS}),
         (good(), with_memory(1.009), {}),
         (good(), good(traced=replace(TRACED, flops=1001)), {"flops": V.MORE}),
+        (good(), good(traced=replace(TRACED, roofline=Roofline("here", 1.0, 2.0, 3.0))), {}),
         (good(), good(traced=replace(TRACED, bytes=799, peak=601)), {"bytes": V.LESS, "peak": V.MORE}),
         (good(), good(coverage=Coverage(100, 88, {"w": 12})), {"coverage": V.LESS_COVERAGE}),
         (good(coverage=Coverage(100, 88, {"w": 12})), good(), {"coverage": V.MORE_COVERAGE}),

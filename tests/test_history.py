@@ -148,7 +148,13 @@ def test_what_differs_between_the_two_runs_is_listed(tmp_path):
     def made(n):
         outcome = Outcome.FAILED if n >= 2 else Outcome.OK
         one = record("bk", workload(batch="max"), outcome, source="s2" if n >= 2 else "s1")
-        return [replace(one, largest=10 + (n >= 2), facts={"parameters": 10 + (n >= 2), "kind": "lm"})]
+        return [
+            replace(
+                one,
+                largest=10 + (n >= 2),
+                facts={"parameters": 10 + (n >= 2), "kind": "lm", "layers": [["w", 1, 2, n]]},
+            )
+        ]
 
     (change,) = followed(nights(tmp_path, 4, made, environment))[1]["bk"].changes
     assert change.differences == (

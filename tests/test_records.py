@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 
 from dpbench.coverage import Coverage, NormMethod
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Metric, Outcome, Parity, Record, Round, Workload, from_json, to_json
+from dpbench.records import (
+    Cell,
+    Metric,
+    Outcome,
+    Parity,
+    Record,
+    Roofline,
+    Round,
+    Traced,
+    Workload,
+    from_json,
+    to_json,
+)
 from dpbench.state import State
 from tests.records_for_tests import record
 
@@ -34,6 +46,15 @@ records = st.builds(
         some_text,
         st.builds(Metric, some_text, st.lists(st.lists(number, max_size=3).map(tuple), max_size=3).map(tuple)),
         max_size=3,
+    ),
+    traced=st.none()
+    | st.builds(
+        Traced,
+        flops=st.integers(0, 10**18),
+        bytes=st.integers(0, 10**15),
+        peak=st.integers(0, 10**12),
+        modules=st.dictionaries(some_text, st.integers(0, 10**18), max_size=3),
+        roofline=st.none() | st.builds(Roofline, some_text, number, number, number),
     ),
     parity=st.none() | st.builds(Parity, st.booleans(), number, number, some_text, some_text),
     coverage=st.none()
@@ -110,6 +131,17 @@ def test_a_record_of_schema_1_is_read_and_written_as_one_of_today(coverage, fact
     assert from_json(to_json(read)) == read
 
 
+@pytest.mark.parametrize("schema", [2, 3])
+def test_what_later_schemas_added_is_not_there_in_records_of_earlier_ones(schema):
+    counted = replace(record(), traced=Traced(flops=9, bytes=8, peak=7) if schema == 3 else None)
+    value = {**value_of(counted), "schema": schema}
+    if schema == 3:
+        del value["traced"]["roofline"]
+    else:
+        del value["traced"], value["rounds"], value["metrics"]["step_seconds"]["at"]
+    assert from_json(json.dumps(value)) == counted
+
+
 def test_a_coverage_that_is_neither_is_said_by_name():
     with pytest.raises(DpbenchError, match="record.coverage is {'asked': 3}, expected float"):
         from_json(of_schema_1({"asked": 3}, {}))
@@ -158,7 +190,7 @@ def without(name):
         ("{", "not a record of dpbench"),
         (to_json(record()).replace("8", "9", 1), "it is not as it was written: its checksum is another"),
         ("[1]", r"record is \[1\], expected Record"),
-        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 3; upgrade"),
+        (changed(["schema"], 7), "written by a newer dpbench, schema 7; this reads up to 4; upgrade"),
         (changed(["schema"], "1"), "schema is '1'"),
         (without("schema"), "schema is None"),
         (without("cell"), "record.cell is missing"),

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dpbench.coverage import NormMethod
-from dpbench.records import Outcome
+from dpbench.records import Outcome, Roofline, Traced
 from dpbench.rows import COLUMNS, rows
 from tests.records_for_tests import PARTIAL, record, workload
 
@@ -108,3 +108,10 @@ def test_what_trained_a_part_is_marked_and_is_no_baseline():
     made = by_name([record("nonprivate", coverage=PARTIAL), record("bk")])
     assert made["bk"].speed_relative is None
     assert made["nonprivate"].speed_relative is None
+
+
+def test_what_was_predicted_is_there_with_the_card():
+    traced = Traced(flops=1, bytes=1, peak=1, roofline=Roofline("here", 0.25, 0.5, 1.0))
+    one, two, three = rows([replace(record(), traced=t) for t in (traced, replace(traced, roofline=None), None)])
+    assert (one.predicted_seconds, one.predicted_card) == (0.5, "here")
+    assert {two.predicted_seconds, two.predicted_card, three.predicted_seconds, three.predicted_card} == {None}

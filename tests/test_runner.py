@@ -374,3 +374,40 @@ def test_a_round_in_which_a_clock_was_held_down_is_repeated_up_to_a_limit(monkey
         assert len(record.metrics[SECONDS].samples) == len(record.rounds) == taken
         assert len(record.metrics[SECONDS + THROTTLED].samples if aside else ()) == aside
         assert sum(bool(r.state.throttled) for r in record.rounds) == marked
+
+
+LAYERS = [["w", 1, 2, 3]]
+
+
+class Layered(FakeLauncher):
+    """Traces tell of the model's layers."""
+
+    def start(self, job):
+        child = super().start(job)
+        if job.kind == "trace":
+            child._messages[0]["facts"]["layers"] = [list(row) for row in LAYERS]
+        return child
+
+
+@pytest.mark.parametrize(
+    ("trouble", "who"),
+    [
+        ({}, "a"),
+        ({("trace", "b"): "refused"}, "a"),
+        ({("trace", "a"): "dies"}, "a"),
+        ({("round", "a"): "dies"}, "a"),
+        ({("parity", "a"): "refused"}, "b"),
+    ],
+)
+@pytest.mark.parametrize("workload", [W8, MOST], ids=["B=8", "max"])
+def test_one_record_of_a_workload_has_the_layers_of_its_model(trouble, who, workload):
+    launcher = Layered(trouble, fit={"a": 9, "b": 8, "c": 7})
+    records, _ = run(launcher, workloads=(workload, replace(workload, seq_len=5)), measure=("traced", "seconds"))
+    for seq_len in (None, 5):
+        of = {c.implementation: r.facts.get("layers") for c, r in records.items() if c.workload.seq_len == seq_len}
+        assert of == {name: LAYERS if name == who else None for name in "abc"}
+
+
+def test_without_traces_there_are_none():
+    records, _ = run(Layered(), measure=("memory",))
+    assert all("layers" not in record.facts for record in records.values())

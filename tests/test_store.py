@@ -9,7 +9,7 @@ import pytest
 from dpbench import store
 from dpbench.comparison import compare
 from dpbench.errors import DpbenchError
-from dpbench.records import Cell, Metric, Outcome, Round, Traced
+from dpbench.records import Cell, Metric, Outcome, Roofline, Round, Traced
 from dpbench.state import State
 from dpbench.timed import AGAIN, CONTROL, SECONDS
 from tests.records_for_tests import ENVIRONMENT, record, workload, write
@@ -144,7 +144,7 @@ def test_figures_that_may_not_be_compared_do_not_go_into_one_file(tmp_path, chan
         ('{"a": 1}\n', "line 1: not a results file"),
         (
             '{"dpbench": 9, "kind": "header"}\n',
-            "line 1: written by a newer dpbench, schema 9; this reads up to 3",
+            "line 1: written by a newer dpbench, schema 9; this reads up to 4",
         ),
         ('{"dpbench": 1, "kind": "header"}\n', "line 1: header.command is missing"),
         (b"\x80\x81\n".decode("latin1"), "not a results file"),
@@ -169,8 +169,8 @@ def test_corruption_in_the_middle_is_refused_with_its_line(tmp_path):
 
 def test_a_record_of_a_newer_schema_is_refused_even_as_the_last(tmp_path):
     path = begun(tmp_path)
-    path.write_text(path.read_text() + '{"schema": 4}\n')
-    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 4"):
+    path.write_text(path.read_text() + '{"schema": 5}\n')
+    with pytest.raises(DpbenchError, match="line 3: written by a newer dpbench, schema 5"):
         store.read(path)
 
 
@@ -309,3 +309,10 @@ def test_one_side_of_a_comparison_is_not_gone_on_with_alone(tmp_path):
         pass
     with pytest.raises(DpbenchError, match="one side of a comparison.*Repeat: dpbench ab --base bk"):
         resumed(writer.path)
+
+
+def test_what_is_accepted_has_no_roofline_which_is_the_machine_s(tmp_path):
+    traced = Traced(flops=3, bytes=2, peak=1, roofline=Roofline("here", 1.0, 2.0, 3.0))
+    made = [replace(record("bk"), traced=traced), record("vmap")]
+    accepted = store.read(store.accept(store.read(write(tmp_path, made)), tmp_path / "base.jsonl"))
+    assert [r.traced for r in accepted.records] == [replace(traced, roofline=None), None]

@@ -190,7 +190,7 @@ def test_records_are_json_that_can_be_read_back(everything):
     started, _ = everything
     for line in started.path.read_text().splitlines()[1:]:
         assert from_json(line).cell in set(started.cells)
-        assert json.loads(line)["schema"] == 3
+        assert json.loads(line)["schema"] == 4
 
 
 def test_cells_have_the_baseline_first():

@@ -2,7 +2,7 @@ import pytest
 
 from dpbench.coverage import Coverage
 from dpbench.job import Job
-from dpbench.records import Parity, Traced, Workload
+from dpbench.records import Parity, Roofline, Traced, Workload
 from dpbench.told import FOUND, Garbled, figures, refuse_garbled
 
 NAN, INF = float("nan"), float("inf")
@@ -11,6 +11,7 @@ PARITY = {"passed": True, "error": 1e-15, "tolerance": 1e-8, "precision": "float
 COVERAGE = {"asked": 9, "trained": 7, "frozen": {"w": 2}, "norms": {"ghost": 7}}
 TIMES = {"seconds": [0.5, 0.25], "at": [0.0, 0.5], "started": 1e9, "warm_up": 4, "settled": True}
 TRACED = {"flops": 9, "bytes": 8, "peak": 7, "modules": {"1": 5}, "on": "trace"}
+ROOFLINE = {"card": "here", "low": 0.25, "expected": 0.5, "high": 1.0}
 TOLD = {
     "sources": {"source": "abc"},
     "fit": {"batch": 3, "need": 7, "capacity": 9},
@@ -46,6 +47,8 @@ def test_figures_come_in_their_types():
     assert figures(result(TOLD["trace"]), job("trace")) == {
         "traced": Traced(flops=9, bytes=8, peak=7, modules={"1": 5})
     }
+    timed = figures(result({"traced": {**TRACED, "roofline": ROOFLINE}}), job("trace"))["traced"]
+    assert timed.roofline == Roofline("here", 0.25, 0.5, 1.0)
     assert figures(result(TIMES), job("round"))["seconds"] == (0.5, 0.25)
 
 
@@ -71,6 +74,10 @@ def test_a_gradient_that_is_not_finite_is_a_figure_and_did_not_pass():
         ("parity", {"coverage": {**COVERAGE, "norms": {"ghost": -1}}}),
         ("trace", {"traced": {**TRACED, "flops": -1}}),
         ("trace", {"traced": {**TRACED, "modules": {"1": -1}}}),
+        ("trace", {"traced": {**TRACED, "roofline": {**ROOFLINE, "low": -1.0}}}),
+        ("trace", {"traced": {**TRACED, "roofline": {**ROOFLINE, "expected": NAN}}}),
+        ("trace", {"traced": {**TRACED, "roofline": {**ROOFLINE, "high": INF}}}),
+        ("trace", {"traced": {**TRACED, "roofline": {"card": "here"}}}),
         ("memory", {"memory": {}}),
         ("memory", {"memory": {"peak_live": NAN}}),
         ("memory", {"memory": {"peak_live": INF}}),
@@ -112,6 +119,11 @@ def test_figures_that_cannot_be_are_none(kind, change):
         ({"event": "ended", "implementation": "a", "outcome": "failed", "reason": 3}, "memory", "a"),
         ({"event": "facts", "facts": {"trainable": "all"}}, "memory", None),
         ({"event": "facts", "facts": {}}, "memory", "a"),
+        ({"event": "facts", "facts": {"layers": "all"}}, "trace", None),
+        ({"event": "facts", "facts": {"layers": ["w"]}}, "trace", None),
+        ({"event": "facts", "facts": {"layers": [["w", 1, 2]]}}, "trace", None),
+        ({"event": "facts", "facts": {"layers": [[1, 1, 2, 3]]}}, "trace", None),
+        ({"event": "facts", "facts": {"layers": [["w", 1, 2, -3]]}}, "trace", None),
         ({"event": "mistake", "workload": "m", "reason": "r"}, "memory", None),
         ({"event": "turn"}, "round", "a"),
         ({"event": "done", "imported": 3}, "memory", "a"),
@@ -130,6 +142,7 @@ def test_what_no_worker_says_is_refused_with_what_it_was(message, kind, who):
         ({"event": "started", "implementation": "b"}, "memory", "a"),
         ({"event": "ended", "implementation": None, "outcome": "failed", "reason": ""}, "memory", "a"),
         ({"event": "facts", "facts": {"trainable": 3, "tokens": None}}, "memory", None),
+        ({"event": "facts", "facts": {"layers": [["w", 1, 2, 3]]}}, "trace", None),
         ({"event": "mistake", "workload": "m", "reason": "r"}, "check", None),
         ({"event": "ready"}, "turns", "a"),
         ({"event": "done"}, "memory", "a"),

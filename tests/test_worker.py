@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from dpbench.cards import Card, keep
 from dpbench.errors import Refused
 from dpbench.job import Job
 from dpbench.records import Workload
@@ -245,3 +247,54 @@ def test_a_trace_tells_costs_by_module_without_computing():
         assert sum(traced["modules"].values()) == traced["flops"]
         assert min(traced["flops"], traced["bytes"], traced["peak"]) > 0
     assert found["opacus"]["peak"] > found["nonprivate"]["peak"]
+
+
+CPU = Card(
+    name="here",
+    memory=2**34,
+    bandwidth=1e9,
+    launch=1e-3,
+    peaks={"fp32": 1e9},
+    torch_names=(),
+    source="made up",
+    threads=1,
+)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_trace_tells_the_seconds_of_a_machine_that_was_calibrated_with_as_many_threads(
+    tmp_path, monkeypatch, threads
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    keep(CPU)
+    before = torch.get_num_threads()
+    (result,) = of(told("trace", "bk", workload=replace(MLP, threads=threads)), "result")
+    torch.set_num_threads(before)
+    traced = result["traced"]
+    if threads == 2:
+        assert traced["roofline"] is None
+        return
+    assert traced["roofline"]["card"] == "here"
+    assert traced["roofline"]["low"] == pytest.approx(max(traced["flops"] / 1e9, traced["bytes"] / 1e9))
+
+
+def test_a_trace_tells_the_trained_matrices_of_the_model():
+    deeper = Workload(model="synthetic:mlp(width=8,depth=3)", batch=5, seq_len=4, classes=6)
+    (facts,) = of(told("trace", "nonprivate", workload=deeper), "facts")
+    assert facts["facts"]["layers"] == [("0.weight", 4, 8, 8), ("2.weight", 4, 8, 8), ("4.weight", 4, 8, 6)]
+    (facts,) = of(told("trace", "nonprivate", workload=replace(deeper, trainable="pattern:2.*")), "facts")
+    assert facts["facts"]["layers"] == [("2.weight", 4, 8, 8)]
+
+
+def test_of_a_model_that_reads_values_no_layers_are_told(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("""
+import torch
+def build(workload):
+    def losses(model, batch):
+        return model(batch).sum(1) * (1 if batch.sum() < 1e9 else 2)
+    return torch.nn.Linear(2, 2), losses, torch.randn(8, 2)
+""")
+    found = told("trace", "nonprivate", workload=Workload(model=f"{path}:build", batch=2))
+    assert of(found, "facts")[0]["facts"]["layers"] == []
+    assert of(found, "result")[0]["traced"]["on"] == "real"

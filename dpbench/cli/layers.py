@@ -11,9 +11,9 @@ import typer
 
 from dpbench.cli.files import drawable
 from dpbench.cli.workloads import MODEL, AsJson, Axes, SuiteName, takes, workloads
-from dpbench.complexity.modules import Layer, by_parameter
+from dpbench.complexity.modules import Layer, decisions_of
 from dpbench.errors import DpbenchError
-from dpbench.facts import Facts, added
+from dpbench.facts import Facts
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.decisions import Decision, draw
 from dpbench.reporting.numbers import count
@@ -41,7 +41,7 @@ def layers(
         check_plot(plot, len(asked))
     everything: list[dict[str, Any]] = []
     for workload in asked:
-        found = decisions_of([layer for layer in of(Faked(workload)) if layer.facts.matrix and not layer.frozen])
+        found = decisions_of(of(Faked(workload)))
         everything += [{"model": workload.model, "batch": workload.batch, **as_object(*row)} for row in found]
         if not as_json:
             typer.echo("\n".join([workload.label(), *lines(found)]) + "\n")
@@ -80,12 +80,6 @@ def check_plot(path: Path, workloads: int) -> None:
     drawable(path)
     if workloads != 1:
         raise DpbenchError(f"a picture shows one workload, got {workloads}; give one model, T and image size")
-
-
-def decisions_of(found: list[Layer]) -> list[tuple[Layer, Facts]]:
-    """Each use, and what its parameter's norm is decided by: T of all its uses together."""
-    wholes = {name: added([use.facts for use in uses], ghostable=True) for name, uses in by_parameter(found).items()}
-    return [(layer, wholes[layer.name]) for layer in found]
 
 
 def choice(ghost: bool) -> str:

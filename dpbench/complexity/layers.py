@@ -7,7 +7,8 @@ import torch
 from dpbench.batch import varied
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.frozen import FrozenUses
-from dpbench.complexity.modules import Layer
+from dpbench.complexity.modules import Layer, decisions_of
+from dpbench.errors import DpbenchError
 from dpbench.heard import MORE
 from dpbench.parameters import trainable
 from dpbench.probe import probe
@@ -37,3 +38,13 @@ def layers(faked: Faked) -> list[Layer]:
     names = [name for name, _ in found]
     trained = [Layer(name, facts, names.count(name), parameters[name].numel()) for name, facts in found]
     return [*trained, *frozen.layers]
+
+
+def trained(faked: Faked) -> list[tuple[str, int, int, int]]:
+    """Name, T, d, p of every trained matrix in the order of the forward; none where its uses cannot be told."""
+    try:
+        decided = decisions_of(layers(faked))
+    except DpbenchError:
+        # Whoever is traced says so by name, or takes another way.
+        return []
+    return list({layer.name: (layer.name, whole.T, whole.d, whole.p) for layer, whole in decided}.values())

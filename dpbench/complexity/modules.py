@@ -139,6 +139,13 @@ def by_parameter(layers: Iterable[Layer]) -> dict[str, list[Layer]]:
     return found
 
 
+def decisions_of(found: Iterable[Layer]) -> list[tuple[Layer, Facts]]:
+    """Each use of a trained matrix, and what its parameter's norm is decided by: T of all its uses together."""
+    used = [layer for layer in found if layer.facts.matrix and not layer.frozen]
+    wholes = {name: added([use.facts for use in uses], ghostable=True) for name, uses in by_parameter(used).items()}
+    return [(layer, wholes[layer.name]) for layer in used]
+
+
 def of_network(layers: Iterable[Layer], modules: str) -> Counter[str]:
     """FLOPs over all uses by module, by the paper's formulas."""
     total: Counter[str] = Counter()

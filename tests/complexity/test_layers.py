@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpbench.complexity.faked import Faked
-from dpbench.complexity.layers import layers
+from dpbench.complexity.layers import layers, trained
 from dpbench.errors import Refused
 from dpbench.models import build
 from dpbench.records import Workload
@@ -113,3 +113,11 @@ def test_a_frozen_weight_looks_as_it_does_where_it_is_trained():
 def test_a_model_that_no_step_can_train_is_refused():
     with pytest.raises(Refused, match="training mode"):
         of(Workload(model="torchvision:resnet18", batch=2, image_size=32))
+
+
+def test_of_trained_matrices_there_is_one_row_each_with_t_of_all_uses():
+    tied, *others = trained(Faked(TINY["gpt2"]))
+    T = TINY["gpt2"].seq_len
+    assert (tied[0], tied[1], {*tied[2:]}) == ("transformer.wte.weight", 2 * T, {60, 16})
+    assert len({name for name, *_ in others}) == len(others)
+    assert trained(Faked(replace(MLP, batch=1000))) == trained(Faked(MLP))
