@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpbench.reporting.plots import STYLE
+from dpbench.reporting.style import style
 
 GHOST, INSTANTIATE = "#0072B2", "#E69F00"
 """The colours of bk and of opacus in every chart: who takes ghost norms, and who instantiates."""
@@ -23,13 +23,12 @@ class Decision:
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
     """A chart with the layers from left to right; what lies lower of both is what the rule picks."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     places = range(1, len(decisions) + 1)
-    with rc_context(STYLE):
+    with style():
         figure = Figure(figsize=(max(4.5, 0.16 * len(decisions) + 2.5), 3.0), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
