@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "show:show",
     "table": "table:table",
     "export": "export:export",
+    "report": "report:report",
     "compare": "compare:compare",
     "ab": "ab:ab",
     "gate": "gate:gate",
