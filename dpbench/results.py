@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import core_schema
+from pydantic_core import SchemaValidator, core_schema
 
 from dpbench.checksum import sealed, unsealed
 from dpbench.decoding import decode
@@ -47,12 +47,21 @@ class Results:
     """Says so if the last line is incomplete; empty otherwise."""
     whole_bytes: int = 0
     """Length of the file up to the end of the last whole line."""
+    lines: tuple[int, ...] = ()
+    """Where each record stands in the file, counted from 1."""
+    schema: int = SCHEMA
+    """That it was written in."""
 
     @property
     def missing(self) -> tuple[Cell, ...]:
         """The cells that have no record."""
         done = {r.cell for r in self.records}
         return tuple(c for c in self.header.cells if c not in done)
+
+    @property
+    def replaced(self) -> int:
+        """Records that a later one of the same cell stands for."""
+        return self.lines[-1] - 1 - len(self.records) if self.lines else 0
 
 
 @uncollected()
@@ -82,9 +91,9 @@ def parsed(path: Path, content: bytes) -> Results:
         tail = lines.pop() + b"\n"
     if not lines:
         raise _not_ours(path, tail)
-    header = _read_header(path, lines[0])
+    header, schema = _read_header(path, lines[0])
     record_of = _reader(header.environment)
-    records: dict[Cell, Record] = {}
+    found: dict[Cell, tuple[int, Record]] = {}
     for number, line in enumerate(lines[1:], start=2):
         try:
             record = record_of(line)
@@ -93,15 +102,16 @@ def parsed(path: Path, content: bytes) -> Results:
                 f"{path}, line {number}: {error}. Everything before that line can be kept by: "
                 f"head -n {number - 1} {path} > NEWFILE"
             ) from None
-        records.pop(record.cell, None)
-        records[record.cell] = record
+        found.pop(record.cell, None)
+        found[record.cell] = number, record
     torn = ""
     if tail:
         torn = (
             f"{path}, line {len(lines) + 1}: incomplete ({len(tail)} bytes), as a crash leaves it; "
             f"the {len(lines) - 1} records before it are whole"
         )
-    return Results(path, header, tuple(records.values()), torn, len(content) - len(tail))
+    numbers, records = zip(*found.values(), strict=True) if found else ((), ())
+    return Results(path, header, records, torn, len(content) - len(tail), numbers, schema)
 
 
 def header_line(header: Header) -> str:
@@ -145,16 +155,18 @@ def _reader(environment: Mapping[str, Any]) -> Callable[[bytes], Record]:
     return read
 
 
-def _read_header(path: Path, line: bytes) -> Header:
-    # A header is in every schema what it was in the first.
-    said = {
-        "dpbench": core_schema.literal_schema([*range(1, SCHEMA + 1)]),
-        "kind": core_schema.literal_schema(["header"]),
-    }
-    today = validator(Header, said)
+def _header_of(schema: int) -> SchemaValidator:
+    said = {"dpbench": core_schema.literal_schema([schema]), "kind": core_schema.literal_schema(["header"])}
+    return validator(Header, said)
+
+
+def _read_header(path: Path, line: bytes) -> tuple[Header, int]:
+    """The first line, and its schema."""
     try:
-        whole: Header = today.validate_json(unsealed(line))
-        return whole
+        # A header is in every schema what it was in the first.
+        for schema in range(SCHEMA, 0, -1):
+            if line.startswith(b'{"dpbench":%d,' % schema):
+                return _header_of(schema).validate_json(unsealed(line)), schema
     except ValueError:
         pass
     except DpbenchError as error:
@@ -166,8 +178,8 @@ def _read_header(path: Path, line: bytes) -> Header:
     if not isinstance(value, dict) or value.pop("kind", None) != "header" or "dpbench" not in value:
         raise _not_ours(path, line)
     try:
-        check_schema(value.pop("dpbench"))
+        check_schema(schema := value.pop("dpbench"))
         header: Header = decode(Header, value, "header")
     except DpbenchError as error:
         raise DpbenchError(f"{path}, line 1: {error}") from None
-    return header
+    return header, schema

@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "show:show",
     "table": "table:table",
     "export": "export:export",
+    "report": "report:report",
     "reproduce": "reproduce:reproduce",
     "compare": "compare:compare",
     "ab": "ab:ab",

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpbench.reporting.style import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GHOST, INSTANTIATE = "#0072B2", "#E69F00"
 """The colours of bk and of opacus in every chart: who takes ghost norms, and who instantiates."""
@@ -22,7 +26,16 @@ class Decision:
 
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
-    """A chart with the layers from left to right; what lies lower of both is what the rule picks."""
+    """The chart as a file, the same for the same decisions."""
+    from matplotlib import rc_context
+
+    figure = chart(decisions, title)
+    with rc_context(style()):
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def chart(decisions: Sequence[Decision], title: str) -> Figure:
+    """The layers from left to right; what lies lower of both is what the rule picks."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -48,4 +61,4 @@ def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
         axes.set_xlabel("layers, in the order of the forward")
         axes.set_ylabel("elements for one example")
         figure.legend(loc="outside lower left", ncols=2)
-        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return figure

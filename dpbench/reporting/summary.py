@@ -160,13 +160,14 @@ def _line(row: Row, reasons: dict[str, int], baseline: str) -> list[str]:
         error,
         ("-" if row.examples_per_s is None else significant(row.examples_per_s)) + "".join(marks),
         "-" if row.tokens_per_s is None else significant(row.tokens_per_s),
-        _speed_ratio(row, baseline) + less,
+        speed_ratio(row, baseline) + less,
         "-" if row.memory is None else size(row.memory),
         ("-" if row.memory_relative is None else ratio(row.memory_relative)) + less,
     ]
 
 
-def _speed_ratio(row: Row, baseline: str) -> str:
+def speed_ratio(row: Row, baseline: str) -> str:
+    """With its interval; where there are too few rounds for one, with the smallest and the largest of a round."""
     if row.speed_relative is None:
         return "-"
     if row.implementation == baseline:

@@ -1,0 +1,128 @@
+"""``dpbench report``: results as a page, and as files for a paper."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpbench.cli.files import opened
+from dpbench.cli.said import say
+from dpbench.document.files import FORMATS, PAGE, TEXT, formats, write
+from dpbench.document.parts import Chart, Document
+from dpbench.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PATIENCE = 1.0
+"""Seconds after which it is said what is being done, and again each time."""
+
+
+def report(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Results files; without any, the last run."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Default: NAME-report beside one file, report beside several."
+        ),
+    ] = None,
+    formats_: Annotated[
+        str, typer.Option("--formats", metavar="LIST", help=f"Of {', '.join(FORMATS)}, with commas.")
+    ] = "html",
+    expression: Annotated[
+        str, typer.Option("-k", metavar="EXPR", help="Of the cells those that match, for example 'gpt2 and not B=8'.")
+    ] = "",
+    title: Annotated[str, typer.Option(help="Of the report.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written, and the summary, as JSON.")] = False,
+) -> None:
+    """Make a report of results: tables and charts, a summary, and the methods for a paper.
+
+    \b
+    html         index.html, one page with everything
+    md           report.md
+    latex        latex/*.tex, a file for each table and one for the methods
+    svg png pdf  charts/*
+
+    \b
+    Exit codes:
+      0  written
+      2  a mistake in what was asked, or a file that cannot be read or written
+      5  -k matches nothing
+    """
+    from dpbench.document.build import build
+
+    chosen = formats(formats_)
+    results = opened(files)
+    directory = output or beside(results)
+    document = build(results, title, expression, shlex.join(["dpbench", *sys.argv[1:]]))
+    written = write(told(document, say), directory, chosen)
+    if as_json:
+        typer.echo(json.dumps(_as_json(document, directory, written), indent=1))
+        return
+    for path in written:
+        typer.echo(path)
+    typer.echo(opening(written))
+
+
+def beside(files: Sequence[Results]) -> Path:
+    """Where a report lies when nothing is said: beside the results that it is made from."""
+    first = files[0].path
+    return first.with_name(f"{first.stem}-report" if len(files) == 1 else "report")
+
+
+def opening(written: Sequence[Path]) -> str:
+    """How to look at it."""
+    first = next((path for name in (PAGE, TEXT) for path in written if path.name == name), None)
+    if first is None:
+        return f"{len(written)} files; nothing but these was asked for (--formats)" if written else "no file was made"
+    program = "less" if first.name == TEXT else "open" if sys.platform == "darwin" else "xdg-open"
+    return f"open it with: {program} {shlex.quote(str(first))}"
+
+
+def told(document: Document, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> Document:
+    """The same, whose charts say which of them is being drawn, where that takes long."""
+    number = sum(isinstance(part, Chart) for section in document.sections for part in section.parts)
+    started, done = [clock()], [0]
+
+    def watched(chart: Chart) -> Callable[[], Figure]:
+        def draw() -> Figure:
+            if clock() - started[0] > PATIENCE:
+                # Once for each file format that a chart is drawn for.
+                say(f"drawing chart {done[0] % number + 1} of {number}")
+                started[0] = clock()
+            done[0] += 1
+            return chart.draw()
+
+        return draw
+
+    def of(part: Any) -> Any:
+        return replace(part, draw=watched(part)) if isinstance(part, Chart) else part
+
+    sections = tuple(replace(section, parts=tuple(map(of, section.parts))) for section in document.sections)
+    return replace(document, sections=sections)
+
+
+def _as_json(document: Document, directory: Path, written: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "title": document.title,
+        "directory": str(directory),
+        "files": [str(path) for path in written],
+        "facts": dict(document.facts),
+        "summary": list(document.summary),
+        "methods": list(document.methods),
+        "sources": [
+            {"id": s.id, "file": s.file, "records": s.records, "missing": s.missing, "remarks": list(s.remarks)}
+            for s in document.sources
+        ],
+    }

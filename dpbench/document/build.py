@@ -1,0 +1,56 @@
+"""A report from results: which sections there are, in their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from dpbench.document import beside, decided, gradients, largest, methods, predicted, scaling, summary, tradeoff
+from dpbench.document.parts import Document
+from dpbench.document.sources import Material, material
+from dpbench.records import Outcome
+from dpbench.results import Results
+
+SECTIONS = (beside, scaling, largest, tradeoff, predicted, decided, gradients)
+"""Each gives its section, or None where there is nothing for it."""
+
+
+def build(files: Sequence[Results], title: str = "", expression: str = "", command: str = "dpbench report") -> Document:
+    """The document of ``files``, of the cells that match ``expression``.
+
+    Raises:
+        EmptySelection: nothing matches it.
+    """
+    found = material(files, expression)
+    sections = tuple(section for part in SECTIONS if (section := part.section(found)) is not None)
+    suites = dict.fromkeys(results.header.suite for results in files)
+    return Document(
+        title=title or f"dpbench: {', '.join(suites)}",
+        made=f"by dpbench {version('dpsgd-bench')}, {command}, {datetime.now(UTC).isoformat(timespec='seconds')}",
+        summary=tuple(summary.sentences(found)),
+        methods=tuple(methods.paragraphs(found)),
+        citations=tuple(methods.citations(found)),
+        sections=sections,
+        sources=found.sources,
+        records=found.taken(),
+        facts=_facts(found),
+    )
+
+
+def _facts(found: Material) -> Mapping[str, str]:
+    outcomes = Counter(row.outcome for row in found.rows)
+    days = sorted({results.header.started[:10] for results in found.files.values()})
+    facts = {
+        "cells": f"{len(found.rows)} of {found.of} (-k {found.expression})" if found.expression else str(found.of),
+        **{str(outcome): str(outcomes[outcome]) for outcome in Outcome if outcomes[outcome]},
+        "not run": str(len(found.missing)) if found.missing else "",
+        **{f"model {short}": model for short, model in found.labels.models.items()},
+        "in every cell": found.labels.common,
+        "workloads": str(len({row.workload for row in found.rows})),
+        "implementations": str(len({row.implementation for row in found.rows})),
+        "machine": "; ".join(dict.fromkeys(source.machine for source in found.sources)),
+        "measured": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+    }
+    return {name: said for name, said in facts.items() if said}
