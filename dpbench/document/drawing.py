@@ -23,9 +23,8 @@ COLUMNS = 4
 @contextmanager
 def styled() -> Iterator[None]:
     """The style of every chart, while one is drawn."""
-    from matplotlib import rc_context
 
-    with rc_context(style()):
+    with style():
         yield
 
 

@@ -27,10 +27,9 @@ class Decision:
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
     """The chart as a file, the same for the same decisions."""
-    from matplotlib import rc_context
 
     figure = chart(decisions, title)
-    with rc_context(style()):
+    with style():
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
