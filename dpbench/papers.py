@@ -64,7 +64,7 @@ class Here(_Given):
     axes: dict[str, Any] = {}
     rounds: int = 3
     budget_s: float = 0.2
-    timeout_s: float = 120.0
+    timeout_s: float = 300.0
     memory: str | None = None
     left_out: str = ""
     """Cells that are not measured there, as ``-k`` selects them."""

@@ -56,7 +56,10 @@ class Value:
     """One implementation in one row of a figure, by one quantity."""
 
     row: str
-    """The workload at full size, as its label says it."""
+    """The workload at full size, for people."""
+    model: str = ""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """B, T and px of it, where it has them."""
     quantity: str
     unit: str
     implementation: str

@@ -17,6 +17,8 @@ from dpbench.cli.files import opened
 from dpbench.cli.said import say
 from dpbench.document.files import FORMATS, PAGE, TEXT, formats, write
 from dpbench.document.parts import Chart, Document
+from dpbench.errors import DpbenchError
+from dpbench.reproduction import FILE, Reproduction, read
 from dpbench.results import Results
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ PATIENCE = 1.0
 def report(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Results files; without any, the last run."),
+        typer.Argument(
+            metavar="[FILE]...", help="Results, directories of them, or a reproduction; default: the last run."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -63,9 +67,9 @@ def report(
     from dpbench.document.build import build
 
     chosen = formats(formats_)
-    results = opened(files)
-    directory = output or beside(results)
-    document = build(results, title, expression, shlex.join(["dpbench", *sys.argv[1:]]))
+    results, reproduction = gathered(files)
+    directory = output or beside(results, files)
+    document = build(results, title, expression, shlex.join(["dpbench", *sys.argv[1:]]), reproduction)
     written = write(told(document, say), directory, chosen)
     if as_json:
         typer.echo(json.dumps(_as_json(document, directory, written), indent=1))
@@ -75,8 +79,32 @@ def report(
     typer.echo(opening(written))
 
 
-def beside(files: Sequence[Results]) -> Path:
-    """Where a report lies when nothing is said: beside the results that it is made from."""
+def gathered(files: Sequence[str] | None) -> tuple[list[Results], Reproduction | None]:
+    """The results of what was named, and the reproduction among it: its file, or the directory that has one.
+
+    Raises:
+        DpbenchError: several reproductions, or what cannot be read.
+    """
+    found = [path for name in files or () if (path := _reproduction(Path(name))) is not None]
+    if len(found) > 1:
+        raise DpbenchError(f"got {len(found)} reproductions ({', '.join(map(str, found))}), expected one in a report")
+    if not found:
+        return opened(files), None
+    others = [name for name in files or () if _reproduction(Path(name)) is None]
+    own = [str(found[0].parent)] if any(found[0].parent.glob("*.jsonl")) else []
+    return (opened([*own, *others]) if own or others else []), read(found[0])
+
+
+def _reproduction(path: Path) -> Path | None:
+    path = path / FILE if path.is_dir() else path
+    return path if path.name == FILE and path.is_file() else None
+
+
+def beside(files: Sequence[Results], named: Sequence[str] | None = None) -> Path:
+    """Where a report lies when nothing is said: beside the results that it is made from, or in a reproduction."""
+    for name in named or ():
+        if (reproduction := _reproduction(Path(name))) is not None:
+            return reproduction.parent / "report"
     first = files[0].path
     return first.with_name(f"{first.stem}-report" if len(files) == 1 else "report")
 

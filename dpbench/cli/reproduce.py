@@ -16,6 +16,7 @@ from dpbench.cli.said import say
 from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import line_of
 from dpbench.errors import DpbenchError
+from dpbench.frame import read_all
 from dpbench.papers import Figure, Paper, available, chosen, read
 from dpbench.records import plain
 from dpbench.reporting import threefold
@@ -89,7 +90,10 @@ def reproduce(
         running.close()
         say(f"interrupted; go on with: dpbench reproduce --resume {directory}")
         raise typer.Exit(INTERRUPTED) from None
-    shown.end(read_reproduction(directory), directory)
+    made_of = read_reproduction(directory)
+    shown.end(made_of, directory)
+    if not as_json:
+        typer.echo(f"report   {page_of(made_of, directory)}")
     if shown.failed:
         raise typer.Exit(FAILURES)
 
@@ -152,3 +156,13 @@ class Shown:
             typer.echo(json.dumps(plain(asdict(made)), indent=1, allow_nan=False))
             return
         typer.echo("\n".join([*threefold.together(made), "", f"results  {directory}"]))
+
+
+def page_of(made: Reproduction, directory: Path) -> Path:
+    """Everything on one page."""
+    from dpbench.document.build import build
+    from dpbench.document.files import write
+
+    results = read_all(directory) if any(directory.glob("*.jsonl")) else []
+    document = build(results, "Reproduced: " + ", ".join(p.id for p in made.papers), "", made.command, made)
+    return write(document, directory / "report", ["html"])[0]

@@ -6,33 +6,56 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
-from dpbench.document import beside, decided, gradients, largest, methods, predicted, scaling, summary, tradeoff
+from dpbench.document import (
+    beside,
+    decided,
+    gradients,
+    largest,
+    methods,
+    predicted,
+    reproduced,
+    scaling,
+    summary,
+    tradeoff,
+)
 from dpbench.document.parts import Document
 from dpbench.document.sources import Material, material
 from dpbench.records import Outcome
+from dpbench.reproduction import Reproduction
 from dpbench.results import Results
 
 SECTIONS = (beside, scaling, largest, tradeoff, predicted, decided, gradients)
 """Each gives its section, or None where there is nothing for it."""
 
 
-def build(files: Sequence[Results], title: str = "", expression: str = "", command: str = "dpbench report") -> Document:
-    """The document of ``files``, of the cells that match ``expression``.
+def build(
+    files: Sequence[Results],
+    title: str = "",
+    expression: str = "",
+    command: str = "dpbench report",
+    reproduction: Reproduction | None = None,
+) -> Document:
+    """The document of ``files``, of the cells that match ``expression``, and of a reproduction that they belong to.
 
     Raises:
         EmptySelection: nothing matches it.
     """
     found = material(files, expression)
-    sections = tuple(section for part in SECTIONS if (section := part.section(found)) is not None)
+    sections = [section for part in SECTIONS if (section := part.section(found)) is not None]
+    told = list(summary.sentences(found))
+    if reproduction is not None:
+        sections = [*reproduced.sections(reproduction, {Path(s.file).name: s.id for s in found.sources}), *sections]
+        told = [*reproduced.sentences(reproduction), *told]
     suites = dict.fromkeys(results.header.suite for results in files)
     return Document(
         title=title or f"dpbench: {', '.join(suites)}",
         made=f"by dpbench {version('dpsgd-bench')}, {command}, {datetime.now(UTC).isoformat(timespec='seconds')}",
-        summary=tuple(summary.sentences(found)),
+        summary=tuple(told),
         methods=tuple(methods.paragraphs(found)),
         citations=tuple(methods.citations(found)),
-        sections=sections,
+        sections=tuple(sections),
         sources=found.sources,
         records=found.taken(),
         facts=_facts(found),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import duration, percent, ratio, significant
-from dpbench.reproduction import FAR, Number, Reproduced, Reproduction, Share, Three, Value, share
+from dpbench.reproduction import FAR, Number, Reproduced, Reproduction, Three, Value, share
 
 
 def lines(figure: Reproduced) -> list[str]:
@@ -44,8 +44,7 @@ def _table(values: Sequence[Value]) -> list[str]:
         else:
             cells += [apart(value.absolute.off)]
         body.append(cells)
-    lines = aligned([titles, *body])
-    return lines
+    return aligned([titles, *body])
 
 
 def _columns(three: Three) -> tuple[Number, Number, Number]:
@@ -90,27 +89,26 @@ def notes(figure: Reproduced) -> list[str]:
         found.append(
             f"over {percent(FAR)} apart, {len(which)}x ({which[0]}{', ...' if len(which) > 1 else ''}): {said}"
         )
-    absolute = share(value.absolute.off for value in figure.values)
-    relative = share(value.ratio.off for value in figure.values)
-    found += [_share("published numbers", absolute)] if absolute.compared else []
-    found += [_share("published ratios", relative)] if relative.compared else []
-    return found
+    return [*found, *shares(figure.values)]
 
 
-def _share(what: str, s: Share) -> str:
-    return f"of {s.compared} {what} {s.within_10} are predicted within 10 %, {s.within_25} within 25 %"
+def shares(values: Sequence[Value]) -> list[str]:
+    """How near predictions come to published numbers, and to their ratios."""
+    differences = {
+        "published numbers": [value.absolute.off for value in values],
+        "published ratios": [value.ratio.off for value in values],
+    }
+    return [
+        f"of {s.compared} {what} {s.within_10} are predicted within 10 %, {s.within_25} within 25 %"
+        for what, some in differences.items()
+        if (s := share(some)).compared
+    ]
 
 
 def together(made: Reproduction) -> list[str]:
     """Over all figures: how near predictions come, and how long it took."""
     values = [value for figure in made.figures for value in figure.values]
-    lines = []
-    for what, some in (
-        ("published numbers", [v.absolute.off for v in values]),
-        ("published ratios", [v.ratio.off for v in values]),
-    ):
-        if (found := share(some)).compared:
-            lines.append(_share(what, found))
+    lines = shares(values)
     unexplained = sum(v.far and not v.reason for v in values)
     lines.append(
         f"{sum(v.far for v in values)} values are more than {percent(FAR)} apart, {unexplained} without a reason"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from dpbench.papers import UNITS, Figure, Printed, Quantity, Reason, Row
-from dpbench.records import MAX, Workload
+from dpbench.records import Workload
 from dpbench.reproducing.counting import Counted
 from dpbench.reproducing.measuring import Measured
 from dpbench.reproducing.plan import Point, matches
@@ -63,6 +63,8 @@ def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found)
             ratio, absolute = replace(ratio, published=_number(printed[name])), replace(absolute, published=Number())
         yield Value(
             row=_label(row, point.full.workload),
+            model=point.full.workload.model,
+            sizes=_sizes(point.full.workload),
             quantity=quantity,
             unit=UNITS[quantity],
             implementation=name,
@@ -106,13 +108,15 @@ def _expected(measured: Measured, point: Point, base: Point | None, quantity: Qu
 
 
 def _label(row: Row, workload: Workload) -> str:
-    parts = [workload.model]
-    for name, value in (("T", workload.seq_len), ("px", workload.image_size), ("B", workload.batch)):
-        if value is not None and not (name == "B" and value == MAX):
-            parts.append(f"{name}={value}")
-    if workload.trainable != "all":
-        parts.append(workload.trainable)
-    return " ".join([*parts, *([row.label] if row.label else [])])
+    sizes = [f"{name}={value}" for name, value in _sizes(workload).items()]
+    trained = [workload.trainable] if workload.trainable != "all" else []
+    return " ".join([workload.model, *sizes, *trained, *([row.label] if row.label else [])])
+
+
+def _sizes(workload: Workload) -> dict[str, int]:
+    """Those that it has; none for the largest batch, another for each implementation."""
+    named = (("T", workload.seq_len), ("px", workload.image_size), ("B", workload.batch))
+    return {name: value for name, value in named if isinstance(value, int)}
 
 
 def _at(point: Point, quantity: Quantity) -> str:

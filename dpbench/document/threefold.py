@@ -1,0 +1,133 @@
+"""Charts of reproduced figures: dots for what was published, predicted and measured, or lines over a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dpbench.document import drawing
+from dpbench.document.drawing import styled
+from dpbench.reporting import palette
+from dpbench.reporting.plots import SIZES
+from dpbench.reproduction import Number, Reproduced, Three, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 12
+"""Panels of dots."""
+NAMES = {"B": "batch", "T": "seq_len", "px": "image_size"}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart, and what it shows."""
+
+    caption: str
+    draw: Callable[[], Figure]
+
+
+def drawn(figure: Reproduced, quantity: str, values: Sequence[Value]) -> Drawing | None:
+    """Of one quantity: lines where it goes over a size without being published, else dots; None without figures."""
+    size = _varying(values)
+    what = quantity.replace("_", " ")
+    if size is not None and not any(value.absolute.published for value in values):
+        caption = f"{what} against {size}, predicted for {figure.card} at full size"
+        return Drawing(caption, partial(_lines, values, size, f"{what}, {values[0].unit}"))
+    relative = [value for value in values if _any(value.ratio)]
+    if relative:
+        caption = f"{what}, ratio to {relative[0].relative_to}: published, predicted for {figure.card}, measured here"
+        return Drawing(caption, partial(_dots, relative, lambda v: v.ratio, f"{what}, ratio"))
+    if any(_any(value.absolute) for value in values) and figure.kind != "decisions":
+        caption = f"{what}, {values[0].unit}: published, by formula, traced"
+        return Drawing(caption, partial(_dots, list(values), lambda v: v.absolute, f"{what}, {values[0].unit}"))
+    return None
+
+
+def _any(three: Three) -> bool:
+    return any(n.value is not None for n in (three.published, three.predicted, three.measured))
+
+
+def _varying(values: Sequence[Value]) -> str | None:
+    """The one size in which the rows differ, and nothing else."""
+    keys = {(v.model, v.sizes.get("B"), v.sizes.get("T"), v.sizes.get("px"), v.row) for v in values}
+    several = [i for i in range(4) if len({key[i] for key in keys}) > 1]
+    return ("model", "B", "T", "px")[several[0]] if len(several) == 1 and several[0] else None
+
+
+def _lines(values: Sequence[Value], size: str, label: str) -> Figure:
+    names = palette.order({v.implementation for v in values})
+    with styled():
+        figure, (axes,) = drawing.panels(1, 4.6, 3.2)
+        for name in names:
+            own = sorted((v for v in values if v.implementation == name), key=lambda v: v.sizes[size])
+            points = [
+                (v.sizes[size], v.absolute.predicted.value) for v in own if v.absolute.predicted.value is not None
+            ]
+            look = drawing.marker(name) | {"linestyle": palette.look(name).line, "linewidth": 1.3}
+            axes.plot([x for x, _ in points], [y for _, y in points], **look)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        ticks = sorted({v.sizes[size] for v in values})
+        axes.set_xticks(ticks, [str(t) for t in ticks])
+        axes.set_xlabel(SIZES[NAMES[size]])
+        axes.set_ylabel(label)
+        drawing.legend(figure, names)
+    return figure
+
+
+def _dots(values: Sequence[Value], of: Callable[[Value], Three], label: str) -> Figure:
+    rows = list(dict.fromkeys(v.row for v in values))[:MOST_ROWS]
+    most = max(sum(v.row == row for v in values) for row in rows)
+    with styled():
+        figure, panels = drawing.panels(len(rows), 2.9, 0.55 + 0.24 * most, beside=1.4)
+        for axes, row in zip(panels, rows, strict=True):
+            _panel(axes, row, [v for v in values if v.row == row], of)
+        figure.supxlabel(label, fontsize=9)
+        _key(figure)
+    return figure
+
+
+def _panel(axes: Axes, row: str, values: Sequence[Value], of: Callable[[Value], Three]) -> None:
+    axes.set_title(_wrapped(row), loc="left", color=drawing.INK)
+    names = [v.implementation for v in values]
+    for y, value in enumerate(values):
+        three, colour = of(value), palette.look(value.implementation).colour
+        xs = [n.value for n in (three.published, three.predicted, three.measured) if n.value is not None]
+        if len(xs) > 1:
+            axes.plot([min(xs), max(xs)], [y, y], color="#cccccc", linewidth=1, zorder=1)
+        _dot(axes, three.published, y, {"marker": "o", "markerfacecolor": "white", "markeredgecolor": drawing.INK})
+        _dot(axes, three.predicted, y, {"marker": "D", "color": colour, "markersize": 5})
+        _dot(axes, three.measured, y, {"marker": "|", "color": colour, "markersize": 11, "markeredgewidth": 2})
+        if three.measured.low is not None and three.measured.high is not None:
+            axes.plot([three.measured.low, three.measured.high], [y, y], color=colour, linewidth=2.5, alpha=0.5)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.set_xlim(left=0)
+
+
+def _dot(axes: Axes, n: Number, y: float, look: dict[str, Any]) -> None:
+    if n.value is not None:
+        axes.plot([n.value], [y], linestyle="", zorder=3, **look)
+
+
+def _wrapped(row: str) -> str:
+    model, _, rest = row.partition(" ")
+    return f"{model}\n{rest}"
+
+
+def _key(figure: Figure) -> None:
+    from matplotlib.lines import Line2D
+
+    ink = drawing.INK
+    handles = [
+        Line2D([], [], linestyle="", marker="o", markerfacecolor="white", markeredgecolor=ink, label="published"),
+        Line2D([], [], linestyle="", marker="D", color=ink, markersize=5, label="predicted"),
+        Line2D([], [], linestyle="", marker="|", color=ink, markersize=11, markeredgewidth=2, label="measured here"),
+    ]
+    figure.legend(handles=handles, loc="outside right upper")
