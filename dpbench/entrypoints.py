@@ -9,8 +9,10 @@ from importlib.metadata import EntryPoint, entry_points
 
 GROUP = "dpbench.implementations"
 
-LIBRARY = "lib:"
-"""How the names of other libraries begin, which are run as themselves and only where they are asked for."""
+LIBRARY, ABLATION = "lib:", "ablation:"
+"""How the names of other libraries begin, which are run as themselves, and of algorithms with a part taken away."""
+APART = LIBRARY, ABLATION
+"""What begins so is run only where it is asked for."""
 
 
 @cache
@@ -20,7 +22,7 @@ def points() -> dict[str, EntryPoint]:
 
 
 def asked_for(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that ``all`` or a pattern stands for: libraries only if the pattern begins as theirs do."""
-    own = pattern == "all" or not pattern.startswith(LIBRARY.rstrip(":"))
+    """The names that ``all`` or a pattern stands for: those apart only if the pattern begins as theirs do."""
     wanted = "*" if pattern == "all" else pattern
-    return [name for name in names if fnmatchcase(name, wanted) and not (own and name.startswith(LIBRARY))]
+    others = tuple(prefix for prefix in APART if not wanted.startswith(prefix.rstrip(":")))
+    return [name for name in names if fnmatchcase(name, wanted) and not name.startswith(others)]

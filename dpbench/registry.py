@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dpbench.entrypoints import LIBRARY, asked_for, points
+from dpbench.entrypoints import ABLATION, LIBRARY, asked_for, points
 from dpbench.errors import DpbenchError, unknown
 from dpbench.interface import Implementation, Supports
 
@@ -22,12 +22,21 @@ LARGEST_STABILITY = 0.1
 
 def available() -> dict[str, str]:
     """Names and titles of the implementations that are installed: what ``all`` stands for."""
-    return {name: load(name).TITLE for name in sorted(asked_for("all", points()))}
+    return _titled("all")
 
 
 def libraries() -> dict[str, str]:
     """Names and titles of other libraries as implementations, with what is to be installed where they are not."""
-    return {name: load(name).TITLE for name in sorted(asked_for(f"{LIBRARY}*", points()))}
+    return _titled(f"{LIBRARY}*")
+
+
+def ablations() -> dict[str, str]:
+    """Names and titles of algorithms with a part taken away, to see what that is worth."""
+    return _titled(f"{ABLATION}*")
+
+
+def _titled(pattern: str) -> dict[str, str]:
+    return {name: load(name).TITLE for name in sorted(asked_for(pattern, points()))}
 
 
 @cache

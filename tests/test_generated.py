@@ -18,12 +18,12 @@ from dpbench.errors import DpbenchError
 from dpbench.interface import Output
 from dpbench.preparation import prepare
 from dpbench.reference import per_example
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 from tests.generated import network
 from tests.promise import batch_of, squares
 
 STYLES = ["flat", "flat", "per-layer", {"first": "p0", "rest": "*"}]
-PRIVATE = [name for name in available() if name != "nonprivate"]
+PRIVATE = [name for name in [*available(), *ablations()] if name != "nonprivate"]
 
 
 def distance(out: Output, expected: Output, clip: Clip) -> float:

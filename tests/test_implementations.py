@@ -12,9 +12,10 @@ from dpbench.clipping import Clip
 from dpbench.errors import Refused
 from dpbench.preparation import prepare
 from dpbench.reference import per_example
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 
-PRIVATE = [name for name in available() if name != "nonprivate"]
+ALL = [*available(), *ablations()]
+PRIVATE = [name for name in ALL if name != "nonprivate"]
 REPRESENTATIVE = ["bk", "opacus", "ghostclip"]
 """One of each kind: detached and ghost, attached and stored, attached with a second backward."""
 
@@ -43,7 +44,7 @@ def test_any_batch_size(name, size):
     assert zoo.error(zoo.run(prepare(name, model, losses, clip), batch), expected) < 1e-12
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_an_empty_batch_gives_no_norms_and_zero_gradients(name):
     model, losses, batch, clip, _ = zoo.oracle("tokens")
     out = prepare(name, model, losses, clip)({k: v[:0] for k, v in batch.items()})
@@ -60,7 +61,7 @@ def test_nonprivate_is_the_gradient_of_the_sum():
     assert zoo.error(out, expected) < 1e-12
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_grad_holds_the_sum_and_is_replaced_at_each_call(name):
     model, losses, batch, clip, _ = zoo.oracle("in-place activations")
     step = prepare(name, model, losses, clip)
@@ -96,7 +97,7 @@ def test_clipping_styles_are_right_or_refused_by_name(name, style):
     assert zoo.error(zoo.run(prepare(name, model, losses, clip), batch), expected) < 1e-12
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_masked_rows_contribute_nothing(name):
     model, losses, batch, clip, _ = zoo.oracle("tokens")
     mask = torch.tensor([True, True, False, True, False])
@@ -124,6 +125,8 @@ EXPECTED = {
     "bk_mixopt": {"1": 1, "2a": 1, "2b": 1, "3": 1},
     "tf_privacy": {"1": 1, "2a": 1, "2b": 1},
     "vmap": {"1": 1, "2a": 1, "4": 1, "5": 1},
+    "ablation:bk-without-bookkeeping": {"1": 1, "2a": 2, "2b": 1, "3": 1},
+    "ablation:bk-without-ghost-differentiation": {"1": 1, "2a": 1, "2b": 2, "3": 1},
 }
 
 
@@ -147,7 +150,7 @@ def test_does_the_modules_of_its_definition_and_no_others(name):
 
 
 def test_every_implementation_is_in_the_table_of_modules():
-    assert set(EXPECTED) == set(available())
+    assert set(EXPECTED) == set(ALL)
 
 
 @pytest.mark.parametrize("name", ["bk", "bk_mixopt", "opacus_improved"])

@@ -9,7 +9,7 @@ from dpbench.errors import DpbenchError, Refused
 from dpbench.interface import Output
 from dpbench.parity import TOLERANCE, Oracle, at_median, difference
 from dpbench.reference import per_example
-from dpbench.registry import available
+from dpbench.registry import ablations, available
 from tests.zoo import batch_of, cross_entropy
 
 
@@ -43,7 +43,7 @@ prepare = Step
     return str(path)
 
 
-@pytest.mark.parametrize("name", sorted(available()))
+@pytest.mark.parametrize("name", [*available(), *ablations()])
 def test_every_implementation_that_is_installed_passes_in_float64(name):
     found = oracle().check(name)
     assert found.parity.passed

@@ -15,7 +15,7 @@ from dpbench.models import build
 from dpbench.preparation import prepare
 from dpbench.records import Cell, Workload
 from dpbench.reference import per_example
-from dpbench.registry import available
+from dpbench.registry import ablations, available, load
 from dpbench.rules import rules
 from dpbench.scaffold import WORKFLOWS, scaffold
 
@@ -56,8 +56,9 @@ def test_your_own_suite_loads(tmp_path):
 
 
 def test_every_implementation_is_in_the_table():
-    rows = set(re.findall(r"^\| `(\w+)` \|", README, flags=re.M))
-    assert rows == set(available())
+    table = README.partition("| name | modules | norms |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]*) \|", table, flags=re.M)
+    assert dict(rows) == {name: load(name).MODULES for name in [*available(), *ablations()]}
 
 
 def test_only_make_targets_that_exist_are_named_and_all_are_listed():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.registry import available, libraries, load, source_hash
+from dpbench.registry import ablations, available, libraries, load, source_hash
 
 
 def test_all_twelve_are_found_with_their_titles():
@@ -19,6 +19,11 @@ def test_libraries_are_listed_apart():
         libraries()
     )
     assert {"lib:fastdp/bk-ghost", "lib:fastdp/bk-mixghostclip", "lib:fastdp/bk-mixopt"} <= set(libraries())
+
+
+def test_ablations_are_listed_apart_too():
+    assert list(ablations()) == ["ablation:bk-without-bookkeeping", "ablation:bk-without-ghost-differentiation"]
+    assert not ablations().keys() & {**available(), **libraries()}.keys()
 
 
 def test_the_hash_of_a_library_changes_with_its_version(monkeypatch):

@@ -51,15 +51,18 @@ def test_axes_are_crossed_and_blocks_override_them(written):
     assert list(groups) == [*gpt2, *images, workload("synthetic:mlp", 64)]
 
 
-def test_libraries_are_run_only_where_they_are_asked_for(written):
-    known = [*KNOWN, "lib:one/fast", "lib:one/slow", "lib:two"]
+def test_libraries_and_ablations_are_run_only_where_they_are_asked_for(written):
+    known = [*KNOWN, "lib:one/fast", "lib:one/slow", "lib:two", "ablation:bk"]
 
     def names(asked):
         text = f'[axes]\nmodel = "a:x"\nbatch = 1\nimplementation = {asked}'
         return [c.implementation for c in suite.load(written(text)).cells(known)]
 
     assert names('"all"') == names('"*"') == KNOWN
-    assert names('["bk", "lib:*"]') == ["bk", *known[4:]]
+    assert names('["bk", "lib:*"]') == ["bk", *known[4:7]]
+    assert names('["ablation:*", "bk"]') == ["ablation:bk", "bk"]
+    assert names('["lib*", "ablation*"]') == known[4:]
+    assert names('"a*"') == []
     assert names('"lib:one/*"') == known[4:6]
     assert names('"lib:two"') == ["lib:two"]
     assert [c.implementation for c in suite.load(written('[axes]\nmodel = "a:x"\nbatch = 1')).cells(known)] == KNOWN

@@ -16,12 +16,12 @@ from dpbench.numerics import squared_norms
 from dpbench.ops import convolution
 from dpbench.preparation import prepare
 from dpbench.reference import per_example
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 from dpbench.units import Units
 from tests.ops.test_convolution import GEOMETRIES, use_of
 from tests.promise import batch_of, squares
 
-PRIVATE = [name for name in available() if name != "nonprivate"]
+PRIVATE = [name for name in [*available(), *ablations()] if name != "nonprivate"]
 B = 7
 PATTERNS = {
     "each its own": [0, 1, 2, 3, 4, 5, 6],

@@ -28,9 +28,9 @@ def list_(
 
 
 def _implementations() -> Mapping[str, str]:
-    from dpbench.registry import available, libraries
+    from dpbench.registry import ablations, available, libraries
 
-    return {**available(), **libraries()}
+    return {**available(), **ablations(), **libraries()}
 
 
 def _models() -> Mapping[str, str]:

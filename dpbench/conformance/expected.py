@@ -5,7 +5,7 @@ A section for each ruling, in it the name of a check, or a pattern of names, and
     [refuses]
     "autograd/inside-a-script" = "no function mode sees inside torch.jit.script"
 
-``also = "tape.toml"`` at the top takes over what another file beside it says. What a file does not
+``also = "tape.toml"`` at the top takes over what another file says, given by its path from there. What a file does not
 name is expected to be right. A verdict that is better than declared is as much of a difference as a
 worse one, so that the file stays true.
 """
@@ -97,9 +97,9 @@ def declared(source: Path | None) -> tuple[Expected, Path | None]:
     also = found.pop(ALSO, None)
     known = list(_entries(found, path))
     if also is not None:
-        if not isinstance(also, str) or not path.with_name(also).is_file():
-            raise DpbenchError(f"{path}: {ALSO} is {also!r}; expected the name of a file beside it")
-        known += _entries(_read(path.with_name(also)), path.with_name(also))
+        if not isinstance(also, str) or not (path.parent / also).is_file():
+            raise DpbenchError(f"{path}: {ALSO} is {also!r}; expected the path of a file, from {path.parent} on")
+        known += _entries(_read(path.parent / also), path.parent / also)
     return Expected(tuple(known)), path
 
 

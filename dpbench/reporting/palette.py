@@ -3,7 +3,7 @@
 The colours are those of Okabe and Ito (Color Universal Design, 2008) and, where eight do not
 suffice, of Tol (Colour Schemes, SRON, 2021). Colour is never alone: marker and line differ as well,
 so that charts can be read in print and by people who see fewer colours. An improved or mixed form of
-an algorithm has the colour of its family and a dashed line.
+an algorithm has the colour of its family and a dashed line, one with a part taken away a dotted line.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ KNOWN = {
     "bk": Look("#0072B2", "h"),
     "bk_mixghostclip": Look("#56B4E9", "p", "--"),
     "bk_mixopt": Look("#332288", "*"),
+    "ablation:bk-without-bookkeeping": Look("#0072B2", ">", ":"),
+    "ablation:bk-without-ghost-differentiation": Look("#56B4E9", "8", ":"),
 }
 
 ON_DARK = {

@@ -15,11 +15,12 @@ from dpbench.complexity.meter import traced
 from dpbench.complexity.modules import of_network
 from dpbench.preparation import prepare
 from dpbench.records import Workload
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 
 MLP = Workload(model="synthetic:mlp(width=32,depth=3)", batch=4)
 CNN = Workload(model="synthetic:cnn", batch=4, image_size=16)
 TRANSFORMER = Workload(model="synthetic:transformer", batch=4, seq_len=16)
+ALL = [*available(), *ablations()]
 WORKLOADS = {"mlp": MLP, "cnn": CNN, "transformer": TRANSFORMER}
 
 
@@ -47,7 +48,7 @@ def test_bytes_are_those_that_are_alive_whoever_holds_them():
     assert trace.peak_in == "1"
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_fake_and_real_tensors_give_the_same_trace(kind, name):
     workload = WORKLOADS[kind]
@@ -63,19 +64,19 @@ def test_fake_and_real_tensors_give_the_same_trace(kind, name):
     assert real.peak == fake.peak
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_on_linear_layers_modules_are_the_trace_to_the_last_flop(name):
     trace, uses = of_fake(name, MLP)
     assert of_network(uses, load(name).MODULES).total() == trace.total
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_on_convolutions_too(name):
     trace, uses = of_fake(name, CNN)
     assert of_network(uses, load(name).MODULES).total() == trace.total
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_on_a_transformer_the_rest_is_attention(name):
     trace, uses = of_fake(name, TRANSFORMER)
     modules = load(name).MODULES

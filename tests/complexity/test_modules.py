@@ -9,7 +9,7 @@ import pytest
 from dpbench.complexity.modules import Layer, of_kernels, of_network, of_parameter, parts
 from dpbench.errors import DpbenchError
 from dpbench.facts import Facts
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 
 LINEAR = Facts(rule="linear", B=2, T=8, d=16, p=32)
 WHOLE = 2 * 2 * 8 * 16 * 32
@@ -32,6 +32,8 @@ LEADING = {
     "bk": 3 * WHOLE + GHOST,
     "bk_mixghostclip": 3 * WHOLE + GHOST,
     "bk_mixopt": 3 * WHOLE + GHOST,
+    "ablation:bk-without-bookkeeping": 4 * WHOLE + GHOST,
+    "ablation:bk-without-ghost-differentiation": 4 * WHOLE + GHOST,
 }
 
 
@@ -39,7 +41,7 @@ def of_layer(facts, modules):
     return of_parameter([Layer("w", facts, size=facts.p * facts.d)], modules)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", [*available(), *ablations()])
 def test_a_linear_layer_costs_what_the_table_says(name):
     assert LINEAR.ghost_needs_less_space
     assert sum(of_layer(LINEAR, load(name).MODULES).values()) == LEADING[name]

@@ -13,7 +13,7 @@ from dpbench.complexity.predict import predict
 from dpbench.complexity.space import Space, of_network
 from dpbench.facts import Facts
 from dpbench.records import Workload
-from dpbench.registry import available, load
+from dpbench.registry import ablations, available, load
 
 B, T, D, P = 3, 8, 16, 32
 LINEAR = Facts(rule="linear", B=B, T=T, d=D, p=P)
@@ -34,11 +34,14 @@ LITTLE = {
     "bk": (INPUT, OUTPUT, max(2 * OUTPUT, OUTPUT + GRAMS)),
     "bk_mixghostclip": (INPUT, OUTPUT, max(2 * OUTPUT, OUTPUT + GRAMS)),
     "bk_mixopt": (INPUT, OUTPUT, max(2 * OUTPUT, OUTPUT + GRAMS)),
+    "ablation:bk-without-bookkeeping": (INPUT, 0, max(2 * OUTPUT, OUTPUT + GRAMS)),
+    "ablation:bk-without-ghost-differentiation": (INPUT, OUTPUT, max(2 * OUTPUT, OUTPUT + GRADIENT, OUTPUT + GRAMS)),
 }
 """Elements of activations, of what is kept, and of what passes. Everyone has one gradient beside these: of
 tf_privacy that is the sum, and an example's own is kept until its norm is known."""
 
-DECLARED = sorted({load(name).MODULES for name in available()})
+ALL = [*available(), *ablations()]
+DECLARED = sorted({load(name).MODULES for name in ALL})
 
 
 def layer(facts=LINEAR, name="w", **others):
@@ -51,7 +54,7 @@ def elements(layers, modules):
     return tuple(n // 4 for n in (found.activations, found.kept, found.transient))
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_a_linear_layer_needs_what_the_table_says(name):
     assert LINEAR.ghost_needs_less_space
     assert elements([layer()], load(name).MODULES) == LITTLE[name]

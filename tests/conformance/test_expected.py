@@ -53,7 +53,8 @@ def test_rulings_go_from_right_to_silently_wrong():
         ('wrong = "all"', "expected a section of names and reasons"),
         ('[wrong]\n"a/b" = true', "expected the reason"),
         ('[wrong]\n"a/b" = ""', "expected the reason"),
-        ('also = "there.toml"', "also is 'there.toml'; expected the name of a file beside it"),
+        ('also = "there.toml"', "also is 'there.toml'; expected the path of a file, from /"),
+        ("also = 3", "also is 3; expected the path of a file"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path, text, message):
@@ -61,9 +62,12 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path, text, message):
         written(tmp_path, text)
 
 
-def test_one_file_may_take_over_what_another_says(tmp_path):
-    (tmp_path / "all.toml").write_text('[refuses]\n"linear/*" = "all"\n"conv/1d" = "all"\n')
-    found, _ = written(tmp_path, 'also = "all.toml"\n[wrong]\n"linear/*" = "own"')
+@pytest.mark.parametrize("place", ["all.toml", "../all.toml"])
+def test_one_file_may_take_over_what_another_says(tmp_path, place):
+    tmp_path = tmp_path / "within"
+    tmp_path.mkdir()
+    (tmp_path / place).write_text('[refuses]\n"linear/*" = "all"\n"conv/1d" = "all"\n')
+    found, _ = written(tmp_path, f'also = "{place}"\n[wrong]\n"linear/*" = "own"')
     assert [found.of(name).reason for name in ("linear/two-axes", "conv/1d")] == ["own", "all"]
 
 

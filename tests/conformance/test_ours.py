@@ -8,9 +8,10 @@ from dpbench.cli.verdicts import told
 from dpbench.conformance import judge
 from dpbench.conformance.candidate import Candidate
 from dpbench.conformance.checks import kit
-from dpbench.registry import available
+from dpbench.registry import ablations, available
 
-OTHERS = sorted(set(available()) - {"bk"})
+ALL = [*available(), *ablations()]
+OTHERS = sorted({*ALL} - {"bk"})
 CHOSEN = [(name, check) for i, check in enumerate(kit()) for name in ("bk", OTHERS[i % len(OTHERS)])]
 
 
@@ -25,7 +26,7 @@ def test_as_declared_and_never_wrong(name, check, monkeypatch):
     assert not who.surprise(verdict), told(verdict)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", ALL)
 def test_what_clips_declares_nothing_wrong(name):
     """Refused by name, or right."""
     if name != "nonprivate":

@@ -17,11 +17,11 @@ from dpbench.models import build
 from dpbench.preparation import prepare
 from dpbench.records import Workload
 from dpbench.reference import per_example
-from dpbench.registry import available
+from dpbench.registry import ablations, available
 from tests.models.tiny import TINY
 
 TOLERANCE = 1e-10
-PRIVATE = [name for name in available() if name != "nonprivate"]
+PRIVATE = [name for name in [*available(), *ablations()] if name != "nonprivate"]
 NETWORKS = {**TINY, "vgg11, full size": Workload(model="torchvision:vgg11", batch=3, image_size=32, classes=10)}
 LARGE = {"vgg11, full size": (3,), "resnet18": (5, 1)}
 """Networks of many parameters: fewer batch sizes."""
