@@ -41,7 +41,7 @@ def fits(row: Row) -> int | None:
 
 def section(material: Material) -> Section | None:
     """A chart and a table; None where no batch is ``max``."""
-    found = {key: rows for key, rows in material.groups().items() if rows[0].batch_is_max}
+    found = {key: rows for key, rows in material.groups.items() if rows[0].batch_is_max}
     if not found:
         return None
     panels = [Panel(material.named(*key), tuple(rows)) for key, rows in found.items()]

@@ -79,7 +79,7 @@ QUANTITIES = (
 def section(material: Material) -> Section | None:
     """For each source a chart and two tables; None where nothing was both counted and measured."""
     parts: list[Chart | Grid] = []
-    for source, rows in material.by_source().items():
+    for source, rows in material.by_source.items():
         pairs = {q: [(row, pair) for row in rows if (pair := q.of(row)) is not None] for q in QUANTITIES}
         told = {q: own for q, own in pairs.items() if own}
         if told:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
 
 from dpbench.comparability import differences, hardware_differences, same_hardware
 from dpbench.document.labels import Labels, labels
 from dpbench.document.parts import Source, Taken
+from dpbench.document.standing import Fastest, fastest
 from dpbench.errors import EmptySelection
 from dpbench.records import SCHEMA, Cell, Record, Workload
 from dpbench.results import Results
@@ -27,7 +29,7 @@ MENTIONED = 3
 NOT_FIGURES = ("file", "workload", "implementation", "outcome")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Material:
     """What a report is made from. ``rows`` have the id of their source as their file."""
 
@@ -68,6 +70,7 @@ class Material:
         """The same, with its source before it where there are several."""
         return f"{source}: {self.label(workload)}" if self.several else self.label(workload)
 
+    @cached_property
     def by_source(self) -> dict[str, list[Row]]:
         """The rows of each source that has some."""
         found: dict[str, list[Row]] = {}
@@ -75,12 +78,18 @@ class Material:
             found.setdefault(row.file, []).append(row)
         return found
 
+    @cached_property
     def groups(self) -> dict[tuple[str, Workload], list[Row]]:
         """Rows that may be compared: of one source and one workload, in their order."""
         found: dict[tuple[str, Workload], list[Row]] = {}
         for row in self.rows:
             found.setdefault((row.file, row.workload), []).append(row)
         return found
+
+    @cached_property
+    def fastest(self) -> dict[tuple[str, Workload], Fastest]:
+        """Of each group in which a private implementation has a speed."""
+        return {key: found for key, rows in self.groups.items() if (found := fastest(rows)) is not None}
 
     def taken(self) -> tuple[Taken, ...]:
         """Every row as a reader looks it up; a figure that is not known is left out."""

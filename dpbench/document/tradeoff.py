@@ -25,7 +25,7 @@ CHARACTER, LINE = 4.1, 9.0
 """Points that a letter of a label takes across, and a label upwards."""
 PANEL = (2.9, 2.5)
 """Inches."""
-ROOM = (150.0, 120.0)
+ROOM = (175.0, 130.0)
 """Points inside of a panel, roughly."""
 
 
@@ -54,7 +54,7 @@ def section(material: Material) -> Section | None:
     """Charts of the workloads with two private implementations at least, ratios and absolute figures apart."""
     panels = [
         panel
-        for (source, workload), rows in material.groups().items()
+        for (source, workload), rows in material.groups.items()
         if (panel := _points(material.named(source, workload), rows)) is not None
     ]
     if not panels:
@@ -166,7 +166,7 @@ def _labels(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
     corners = [places[id(p)] for p in best]
     for (x, y), (right, below) in pairwise(corners):
         # The line that joins them: across, then down.
-        taken += [(x, y - 1, right, y + 1), (right - 1, below, right + 1, y)]
+        taken += [(x, y - 2, right, y + 2), (right - 2, below, right + 2, y)]
     for point in best:
         (x, y), width = places[id(point)], CHARACTER * len(point.row.implementation)
         for left, below in ((6, -3), (-6 - width, -3), (-width / 2, 6), (-width / 2, -14)):
