@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from dpbench.reportpath import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,7 @@ class Figure:
 
 @cache
 def _file() -> dict[str, Any]:
-    package = Path(__file__).parent
-    checkout = package.parent / "report"
-    place = checkout if (package.parent / "pyproject.toml").is_file() else package / "report"
-    return tomllib.loads((place / "published.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(find("published.toml").read_text(encoding="utf-8"))
 
 
 def figures() -> dict[str, Figure]:

@@ -15,6 +15,7 @@ from dpbench.records import Outcome, Workload
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import WORDS, ratio
 from dpbench.reporting.remarks import said_of
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _entry(material: Material, row: Row, most: int) -> Entry:
 def draw(panels: Sequence[Panel]) -> Figure:
     """Bars from the top down, in the order of every legend; a word where there is no batch."""
     names = palette.order({row.implementation for panel in panels for row in panel.rows})
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(panels), 3.6, 0.24 * len(names) + 0.9, beside=0.4)
         for axes, panel in zip(every, panels, strict=True):
             _panel(axes, panel)

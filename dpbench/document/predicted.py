@@ -12,6 +12,7 @@ from dpbench.document.parts import Chart, Column, Entry, Grid, Section
 from dpbench.document.sources import Material
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import duration, ratio, size
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 from dpbench.stats import median
 
@@ -187,7 +188,7 @@ def _entries(pair: Pair, quantity: Quantity, place: int | None) -> list[Entry]:
 def draw(told: Told) -> Figure:
     """A panel for each quantity, a line of dots for each implementation; at 1 both agree."""
     names = palette.order({row.implementation for own in told.values() for row, _ in own})
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(told), 3.0, 0.24 * len(names) + 0.8, beside=1.3)
         for i, (axes, (quantity, own)) in enumerate(zip(every, told.items(), strict=True)):
             _panel(axes, quantity, own, names, named=i == 0)

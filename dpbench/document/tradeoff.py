@@ -14,6 +14,7 @@ from dpbench.document.parts import Chart, Section
 from dpbench.document.sources import Material
 from dpbench.document.standing import comparable
 from dpbench.reporting import palette
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def draw(panels: Sequence[Panel]) -> Figure:
 
     rows = [point.row for panel in panels for point in panel.points]
     relative = panels[0].relative
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(panels), *PANEL)
         for axes, panel in zip(every, panels, strict=True):
             _panel(axes, panel)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpbench.reporting.plots import STYLE
+from dpbench.reporting.style import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,22 +27,19 @@ class Decision:
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
     """The chart as a file, the same for the same decisions."""
-    from matplotlib import rc_context
-
     figure = chart(decisions, title)
-    with rc_context(STYLE):
+    with style():
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def chart(decisions: Sequence[Decision], title: str) -> Figure:
     """The layers from left to right; what lies lower of both is what the rule picks."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     places = range(1, len(decisions) + 1)
-    with rc_context(STYLE):
+    with style():
         figure = Figure(figsize=(max(4.5, 0.16 * len(decisions) + 2.5), 3.0), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()

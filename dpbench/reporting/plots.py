@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpbench.records import Outcome
 from dpbench.reporting import palette
 from dpbench.reporting.panels import Panel, panels_of, places_of, setting_of
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -27,29 +28,6 @@ SIZES = {
     "batch": "physical batch size B, examples",
     "seq_len": "sequence length T, tokens",
     "image_size": "image height and width, pixels",
-}
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8.5,
-    "axes.titlesize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
-    "axes.linewidth": 0.7,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "xtick.labelcolor": "#222222",
-    "ytick.labelcolor": "#222222",
-    "xtick.major.size": 3,
-    "ytick.major.size": 0,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "dpbench",
 }
 LOGARITHMIC_FROM = 30
 """Largest over smallest figure of a panel above which the axis is logarithmic."""
@@ -84,8 +62,6 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
     ``quickstart-20300102T030405Z-throughput-vs-batch.png``. An axis with fewer than two values in
     every panel gets no chart.
     """
-    from matplotlib import rc_context
-
     written = []
     for size in SIZES:
         panels = panels_of(rows, size)
@@ -97,7 +73,7 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
                 name = f"{beside.stem}-{quantity.name}-vs-{size.replace('_', '-')}.{suffix}"
                 path = beside.with_name(name)
                 try:
-                    with rc_context(STYLE):
+                    with style():
                         figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == "svg" else None)
                 except OSError:
                     # The disk is full: half a chart is none.
@@ -109,14 +85,13 @@ def draw_all(rows: Sequence[Row], beside: Path) -> list[Path]:
 
 def draw(panels: Sequence[Panel], size: str, quantity: Quantity) -> Figure:
     """One chart: ``quantity`` against ``size``, a panel for each entry of ``panels``."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     places = places_of(panels)
     lines, columns = (1 + max(place[i] for place in places) for i in (0, 1))
     names = palette.order({r.implementation for panel in panels for r in panel.rows})
-    with rc_context(STYLE):
+    with style():
         height = max(2.2 * lines + 0.45, 0.2 * len(names) + 0.5)
         figure = Figure(figsize=(max(2.7 * columns, 3.2) + 1.9, height), layout="constrained")
         FigureCanvasAgg(figure)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from dpbench.history import History, Series
 from dpbench.reporting import palette
 from dpbench.reporting.panels import MAX_COLUMNS, WIDTH
-from dpbench.reporting.plots import HOLLOW, STYLE
+from dpbench.reporting.plots import HOLLOW
+from dpbench.reporting.style import style
 from dpbench.reporting.trends import words
 
 if TYPE_CHECKING:
@@ -27,22 +28,19 @@ SCALES = {"s": (1e-3, "ms"), "bytes": (1e9, "GB"), "FLOP": (1e9, "GFLOP")}
 
 def write(history: History, path: Path) -> None:
     """Draw the history into ``path``, the same file for the same history."""
-    from matplotlib import rc_context
-
     figure = draw(history)
-    with rc_context(STYLE):
+    with style():
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def draw(history: History) -> Figure:
     """A panel for each series, in their order; runs without a figure are gaps."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = min(MAX_COLUMNS, len(history.series))
     lines = math.ceil(len(history.series) / columns)
-    with rc_context(STYLE):
+    with style():
         figure = Figure(figsize=(2.7 * columns + 0.6, 2.0 * lines + 0.5), layout="constrained")
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(lines, columns)
