@@ -181,7 +181,7 @@ def _baseline(material: Material, row: Row | None, quantity: Quantity) -> Entry:
     if row is None or value is None:
         return Entry("-")
     # Where -k leaves it out it is still what others are held against, and no record of the report.
-    return Entry(significant(value), value, material.place(row))
+    return Entry(significant(value), float(f"{value:.6g}"), material.place(row))
 
 
 def _entry(material: Material, row: Row, quantity: Quantity, best: bool) -> Entry:
@@ -196,7 +196,7 @@ def _entry(material: Material, row: Row, quantity: Quantity, best: bool) -> Entr
     text = quantity.shown(row)
     if row.partial and row.coverage is not None:
         text += f" ({percent(row.coverage)} trained)"
-    return Entry(text, value, place, note, Kind.BEST if best else Kind.PLAIN)
+    return Entry(text, float(f"{value:.6g}"), place, note, Kind.BEST if best else Kind.PLAIN)
 
 
 def _notes(rows: Sequence[Row], quantity: Quantity) -> Iterable[str]:

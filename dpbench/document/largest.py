@@ -14,6 +14,7 @@ from dpbench.document.sources import Material
 from dpbench.records import Outcome, Workload
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import WORDS, ratio
+from dpbench.reporting.plots import titled
 from dpbench.reporting.remarks import said_of
 from dpbench.reporting.style import style
 from dpbench.rows import Row
@@ -125,7 +126,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     own = {row.implementation: row for row in panel.rows}
     names = palette.order(set(own))
     most = max(fits(row) or 0 for row in panel.rows)
-    axes.set_title("\n".join(wrap(panel.title, WIDTH)), loc="left", color=drawing.INK)
+    titled(axes, "\n".join(wrap(panel.title, WIDTH)))
     for y, name in enumerate(names):
         batch, colour = fits(own[name]), palette.look(name).colour
         if batch is not None:

@@ -12,6 +12,7 @@ from dpbench.document.parts import Chart, Column, Entry, Grid, Section
 from dpbench.document.sources import Material
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import duration, ratio, size
+from dpbench.reporting.plots import titled
 from dpbench.reporting.style import style
 from dpbench.rows import Row
 from dpbench.stats import median
@@ -199,7 +200,7 @@ def draw(told: Told) -> Figure:
 def _panel(axes: Axes, quantity: Quantity, own: Sequence[tuple[Row, Pair]], names: Sequence[str], named: bool) -> None:
     from dpbench.document.ticks import logarithmic
 
-    axes.set_title(quantity.title, loc="left", color=drawing.INK)
+    titled(axes, quantity.title)
     axes.grid(axis="x")
     axes.axvline(1, color=drawing.FAINT, linewidth=0.9, zorder=1)
     for y, name in enumerate(names):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
@@ -26,6 +27,7 @@ LACKS = {
 """What records of an older schema do not tell."""
 MENTIONED = 3
 """Cells, or differences, that a remark names."""
+DEFAULTS = {f.name: f.default for f in fields(Workload) if f.default is not MISSING} | {"batch_is_max": False}
 NOT_FIGURES = ("file", "workload", "implementation", "outcome")
 
 
@@ -92,7 +94,10 @@ class Material:
         return {key: found for key, rows in self.groups.items() if (found := fastest(rows)) is not None}
 
     def taken(self) -> tuple[Taken, ...]:
-        """Every row as a reader looks it up; a figure that is not known is left out."""
+        """Every row as a reader looks it up, numbers to six digits.
+
+        A figure that is not known is left out, and so is an axis that was left at its default, as labels do.
+        """
         return tuple(
             Taken(
                 source=row.file,
@@ -100,7 +105,7 @@ class Material:
                 implementation=row.implementation,
                 workload=row.workload.label(),
                 outcome=str(row.outcome),
-                figures={k: v for k, v in row.flat().items() if k not in NOT_FIGURES and v not in (None, "")},
+                figures=_figures(row),
             )
             for row, line in zip(self.rows, self.lines, strict=True)
         )
@@ -150,6 +155,18 @@ def machine(environment: Mapping[str, Any]) -> str:
         *(f"{count} x {card}" if count > 1 else card for card, count in cards.items()),
     ]
     return ", ".join(filter(None, parts)) or "unknown"
+
+
+def _figures(row: Row) -> dict[str, Any]:
+    told = {k: v for k, v in row.flat().items() if k not in NOT_FIGURES and v not in (None, "")}
+    return {k: _short(v) for k, v in told.items() if k not in DEFAULTS or v != DEFAULTS[k]}
+
+
+def _short(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() else short
 
 
 def _letters() -> Iterator[str]:

@@ -14,6 +14,7 @@ from dpbench.document.parts import Chart, Section
 from dpbench.document.sources import Material
 from dpbench.document.standing import comparable
 from dpbench.reporting import palette
+from dpbench.reporting.plots import titled
 from dpbench.reporting.style import style
 from dpbench.rows import Row
 
@@ -145,7 +146,7 @@ def draw(panels: Sequence[Panel]) -> Figure:
 def _panel(axes: Axes, panel: Panel) -> None:
     from dpbench.document.ticks import logarithmic
 
-    axes.set_title("\n".join(wrap(panel.title, WIDTH)), loc="left", color=drawing.INK)
+    titled(axes, "\n".join(wrap(panel.title, WIDTH)))
     axes.grid(axis="x")
     best = front(panel.points)
     xs, ys = [p.memory for p in best], [p.time for p in best]
