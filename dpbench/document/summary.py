@@ -35,7 +35,7 @@ def sentences(material: Material) -> Iterator[str]:
             else f"No cell that matches -k {material.expression} has been run yet."
         )
         if material.missing:
-            yield f"{len(material.missing)} cells are still to be run."
+            yield f"Still to be run: {len(material.missing)}."
         return
     yield from _wrong(material)
     yield _counted(material)
@@ -176,8 +176,8 @@ def _hungry(material: Material) -> Iterator[str]:
             yield f"{of} peak of non-private training is exceeded {HUNGRY:g} times or more by {told} times."
         died = Counter(row.implementation for row in rows if row.outcome is Outcome.OUT_OF_MEMORY)
         if died:
-            of = f"Source {source}: out" if material.several else "Out"
-            yield f"{of} of memory ran {', '.join(f'{name} on {n}' for name, n in died.most_common())}."
+            of = f"Source {source}: ran" if material.several else "Ran"
+            yield f"{of} out of memory: {', '.join(f'{name} on {n}' for name, n in died.most_common())}."
 
 
 def _range(values: Sequence[float]) -> str:
