@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading false-alarms planted faults gpu-check clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading report-speed false-alarms planted faults gpu-check clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ faults: $(STAMP) ## Kills, stops, full disks, rubbish: each fault many times, in
 
 reading: $(STAMP) ## How long results take to be read, into results/reference
 	$(BIN)/python -m tests.benchmarks.reading
+
+report-speed: $(STAMP) ## How long a report of 10 000 records takes, and how large it is, into results/reference
+	$(BIN)/python -m tests.benchmarks.report
 
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms

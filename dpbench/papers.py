@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from dpbench.errors import DpbenchError, EmptySelection
+from dpbench.reportpath import find
 
 Bound = Annotated[str, StringConstraints(pattern=r"^(>=|<=|>|<)\s*\d+(\.\d+)?$")]
 Printed = float | Literal["oom"] | Bound
@@ -182,12 +183,20 @@ def read(path: Path) -> Paper:
         raise DpbenchError("\n  ".join([f"{path}: {len(mistakes)} mistakes", *mistakes])) from None
 
 
+def printed_in(paper: str, figure: str) -> Figure:
+    """One figure of a paper that came with dpbench."""
+    return next(one for one in read(find(f"papers/{paper}.toml")).figure if one.id == figure)
+
+
+def leading_terms() -> dict[str, float]:
+    """The time of an implementation as the BK paper states it, in multiples of BTpd for large T."""
+    return {term.of: term.BTpd for term in printed_in("bu2023", "complexity").term}
+
+
 def available() -> list[Path]:
     """The files of papers: dpbench's, then the user's in ``./papers``."""
-    package = Path(__file__).parent
-    checkout = package.parent / "report" / "papers"
-    places = [checkout if (package.parent / "pyproject.toml").is_file() else package / "report" / "papers"]
-    return [path for place in (*places, Path("papers")) for path in sorted(place.glob("*.toml"))]
+    places = [find("papers"), Path("papers")]
+    return [path for place in places for path in sorted(place.glob("*.toml"))]
 
 
 def chosen(papers: Iterable[Paper], patterns: Iterable[str] = ()) -> list[tuple[Paper, Figure]]:

@@ -10,7 +10,7 @@ from dpbench.cards import HERE, Card
 from dpbench.complexity.modules import is_readable, parts
 from dpbench.complexity.prediction import Prediction
 from dpbench.complexity.trace import MODULES
-from dpbench.published import leading_terms
+from dpbench.papers import leading_terms
 from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import count, duration, ratio, significant, size
 
@@ -144,7 +144,7 @@ def notes(found: Sequence[Prediction]) -> list[str]:
         stated, counted = leading_terms().get(p.implementation), leading(p.modules)
         if stated and counted and stated != counted:
             said.append(
-                f"{p.implementation}: the paper states {stated} BTpd for large T; its modules, {p.modules}, at 2 BTpd "
+                f"{p.implementation}: the paper states {stated:g} BTpd for large T; its modules, {p.modules}, at 2 BTpd "
                 f"each make {counted}, which is what runs"
             )
         if p.on == "real":

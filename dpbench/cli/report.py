@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,10 @@ def report(
     results, reproduction = gathered(files)
     directory = output or beside(results, files)
     document = build(results, title, expression, shlex.join(["dpbench", *sys.argv[1:]]), reproduction)
-    written = write(told(document, say), directory, chosen)
+    with warnings.catch_warnings():
+        # A page shows such a character in a font of its reader's.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        written = write(told(document, say), directory, chosen)
     if as_json:
         typer.echo(json.dumps(_as_json(document, directory, written), indent=1))
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpbench.document.parts import Column, Entry, Grid, Kind, Section
 from dpbench.document.sources import Material
-from dpbench.document.standing import fastest, leanest
+from dpbench.document.standing import leanest
 from dpbench.records import Outcome, Workload
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import WORDS, percent, ratio, significant
@@ -20,6 +20,9 @@ BASELINE = "nonprivate"
 NOTHING_CLAIMED = {Outcome.REFUSED, Outcome.OUT_OF_MEMORY}
 GB = 1e9
 
+Key = tuple[str, Workload]
+"""A source and a workload."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -30,16 +33,20 @@ class Quantity:
     relative: bool
     value: Callable[[Row], float | None]
     shown: Callable[[Row], str]
-    best: Callable[[Sequence[Row]], Iterable[Row]]
+    best: Callable[[Material, Key], Iterable[Row]]
     """Which of one workload are set off."""
     heading: str
     """Of the baseline's own figure."""
     unit: str
 
 
-def _fastest(rows: Sequence[Row]) -> list[Row]:
-    found = fastest(rows)
+def _fastest(material: Material, key: Key) -> list[Row]:
+    found = material.fastest.get(key)
     return [found.row, *found.ties] if found else []
+
+
+def _leanest(material: Material, key: Key) -> list[Row]:
+    return leanest(material.groups.get(key, []))
 
 
 def _memory(row: Row) -> float | None:
@@ -62,7 +69,7 @@ MEMORY = Quantity(
     relative=True,
     value=lambda row: None if row.batch_is_max else row.memory_relative,
     shown=lambda row: ratio(row.memory_relative or 0.0),
-    best=leanest,
+    best=_leanest,
     heading="GB",
     unit="GB",
 )
@@ -83,7 +90,7 @@ BYTES = Quantity(
     relative=False,
     value=_memory,
     shown=lambda row: significant(_memory(row) or 0.0),
-    best=leanest,
+    best=_leanest,
     heading="",
     unit="GB",
 )
@@ -92,7 +99,7 @@ OF_BASELINE: dict[str, Callable[[Row], float | None]] = {"speed": lambda r: r.ex
 
 def section(material: Material) -> Section | None:
     """The tables; None without a cell."""
-    groups = material.groups()
+    groups = material.groups
     if not groups and not material.missing:
         return None
     made = [_grid(material, quantity, groups) for quantity in (SPEED, MEMORY, THROUGHPUT, BYTES)]
@@ -111,7 +118,7 @@ def section(material: Material) -> Section | None:
     )
 
 
-def _grid(material: Material, quantity: Quantity, groups: dict[tuple[str, Workload], list[Row]]) -> Grid | None:
+def _grid(material: Material, quantity: Quantity, groups: dict[Key, list[Row]]) -> Grid | None:
     keys = dict.fromkeys([*groups, *((source, cell.workload) for source, cell in material.missing)])
     own = {key: groups.get(key, []) for key in keys if _belongs(groups.get(key, []), quantity)}
     absent = {(source, cell.workload, cell.implementation) for source, cell in material.missing}
@@ -125,7 +132,7 @@ def _grid(material: Material, quantity: Quantity, groups: dict[tuple[str, Worklo
         names = [name for name in names if name != BASELINE]
     lines = []
     for (source, workload), rows in own.items():
-        best = {id(row) for row in quantity.best(rows)}
+        best = {id(row) for row in quantity.best(material, (source, workload))}
         found = {row.implementation: row for row in rows}
         line = [Entry(source)] if material.several else []
         line.append(Entry(material.label(workload)))
@@ -160,9 +167,7 @@ def _belongs(rows: Sequence[Row], quantity: Quantity) -> bool:
     return has is quantity.relative and not (quantity in (MEMORY, BYTES) and rows and rows[0].batch_is_max)
 
 
-def _tells(
-    quantity: Quantity, own: dict[tuple[str, Workload], list[Row]], absent: set[tuple[str, Workload, str]]
-) -> bool:
+def _tells(quantity: Quantity, own: dict[Key, list[Row]], absent: set[tuple[str, Workload, str]]) -> bool:
     """Whether a figure is in it; of speed, also whether it has to be said why there is none."""
     rows = [row for rows in own.values() for row in rows]
     if any(quantity.value(row) is not None for row in rows):
@@ -176,7 +181,7 @@ def _baseline(material: Material, row: Row | None, quantity: Quantity) -> Entry:
     if row is None or value is None:
         return Entry("-")
     # Where -k leaves it out it is still what others are held against, and no record of the report.
-    return Entry(significant(value), value, material.place(row))
+    return Entry(significant(value), float(f"{value:.6g}"), material.place(row))
 
 
 def _entry(material: Material, row: Row, quantity: Quantity, best: bool) -> Entry:
@@ -191,7 +196,7 @@ def _entry(material: Material, row: Row, quantity: Quantity, best: bool) -> Entr
     text = quantity.shown(row)
     if row.partial and row.coverage is not None:
         text += f" ({percent(row.coverage)} trained)"
-    return Entry(text, value, place, note, Kind.BEST if best else Kind.PLAIN)
+    return Entry(text, float(f"{value:.6g}"), place, note, Kind.BEST if best else Kind.PLAIN)
 
 
 def _notes(rows: Sequence[Row], quantity: Quantity) -> Iterable[str]:

@@ -1,14 +1,12 @@
-"""What the charts of a report have in common: the style, a grid of panels, a legend of implementations."""
+"""What the charts of a report have in common: a grid of panels, a legend of implementations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpbench.reporting import palette
-from dpbench.reporting.style import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,14 +16,6 @@ INK, FAINT = "#222222", "#666666"
 MOST_PANELS = 12
 """Of one chart: more are too small to read."""
 COLUMNS = 4
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """The style of every chart, while one is drawn."""
-
-    with style():
-        yield
 
 
 def figure(width: float, height: float) -> Figure:

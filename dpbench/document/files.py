@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from dpbench.document.latex import latex
 from dpbench.document.markdown import markdown
 from dpbench.document.parts import Chart, Document
+from dpbench.document.pictures import write as draw
 from dpbench.errors import DpbenchError, unknown
 
 PICTURES = ("svg", "png", "pdf")
@@ -31,40 +32,30 @@ def formats(text: str) -> list[str]:
         raise DpbenchError(f"--formats is empty, expected some of {', '.join(FORMATS)}")
     for name in names:
         if name not in FORMATS:
-            raise unknown("format", name, FORMATS, f"There are: {', '.join(FORMATS)}.")
+            raise unknown("format", name, FORMATS)
     return names
 
 
 def write(document: Document, directory: Path, chosen: Sequence[str]) -> list[Path]:
-    """Write the report in these formats; what was written, in the order of :data:`FORMATS`.
+    """Write the report in these formats; what was written, pages and texts first.
 
     Raises:
         DpbenchError: the directory cannot be made or written to, or a file is in the way that no report wrote.
     """
     pictures = [name for name in PICTURES if name in chosen]
     charts = [part for section in document.sections for part in section.parts if isinstance(part, Chart)]
+    texts = dict(_texts(document, chosen, _linked(charts, pictures)))
     ours = _ours(directory)
-    _refuse_others(directory, _names(document, chosen, charts, pictures), ours)
+    names = [*texts, *(f"{CHARTS}/{chart.id}.{suffix}" for chart in charts for suffix in pictures)]
+    _refuse_others(directory, names, ours)
     _make(directory)
-    written: list[Path] = []
     try:
-        if pictures and charts:
-            from dpbench.document.pictures import write as draw
-
-            _make(directory / CHARTS)
-            written += draw(charts, directory / CHARTS, pictures)
-        for name, text in _texts(document, chosen, _linked(charts, pictures)):
-            written.append(_replace(directory / name, text))
+        # Before the others: what is left of a report that could not be finished is known to be one.
+        _replace(directory / WRITTEN, json.dumps(sorted({*ours, *names}), indent=1) + "\n")
+        written = [_replace(directory / name, text()) for name, text in texts.items()]
+        return [*written, *(draw(charts, directory / CHARTS, pictures) if pictures and charts else [])]
     except OSError as error:
         raise DpbenchError(f"cannot write the report into {directory}: {error.strerror or error}") from None
-    finally:
-        # What was written before it failed is ours all the same.
-        with suppress(DpbenchError, OSError):
-            names = sorted({*ours, *(str(path.relative_to(directory)) for path in written)})
-            if written:
-                _replace(directory / WRITTEN, json.dumps(names, indent=1) + "\n")
-    order = {PAGE: 0, TEXT: 1, TABLES: 2, CHARTS: 3}
-    return sorted(written, key=lambda path: order[path.relative_to(directory).parts[0]])
 
 
 def _linked(charts: Iterable[Chart], pictures: Sequence[str]) -> dict[str, str]:
@@ -73,27 +64,18 @@ def _linked(charts: Iterable[Chart], pictures: Sequence[str]) -> dict[str, str]:
     return {chart.id: f"{CHARTS}/{chart.id}.{suffix}" for chart in charts} if suffix else {}
 
 
-def _texts(document: Document, chosen: Sequence[str], linked: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def _texts(
+    document: Document, chosen: Sequence[str], linked: Mapping[str, str]
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The name of each file and what makes its text: whether it may be written is seen before anything is drawn."""
     if "html" in chosen:
-        yield PAGE, _page()(document)
+        from dpbench.document.page import page
+
+        yield PAGE, partial(page, document)
     if "md" in chosen:
-        yield TEXT, markdown(document, linked)
+        yield TEXT, partial(markdown, document, linked)
     if "latex" in chosen:
-        yield from ((f"{TABLES}/{name}", text) for name, text in latex(document).items())
-
-
-def _page() -> Callable[[Document], str]:
-    from dpbench.document.page import page
-
-    return page
-
-
-def _names(document: Document, chosen: Sequence[str], charts: Sequence[Chart], pictures: Sequence[str]) -> list[str]:
-    """Of all files that will be written."""
-    names = [name for name, of in ((PAGE, "html"), (TEXT, "md")) if of in chosen]
-    if "latex" in chosen:
-        names += [f"{TABLES}/{name}" for name in latex(document)]
-    return [*names, *(f"{CHARTS}/{chart.id}.{suffix}" for chart in charts for suffix in pictures)]
+        yield from ((f"{TABLES}/{name}", partial(str, text)) for name, text in latex(document).items())
 
 
 def _ours(directory: Path) -> set[str]:

@@ -30,7 +30,7 @@ def section(material: Material) -> Section | None:
 
 def _right(material: Material) -> Grid:
     lines = []
-    for source, rows in material.by_source().items():
+    for source, rows in material.by_source.items():
         for name in palette.order({row.implementation for row in rows}):
             own = [row for row in rows if row.implementation == name]
             lines.append((*([Entry(source)] if material.several else []), Entry(name), *_line(material, own)))
@@ -44,7 +44,7 @@ def _right(material: Material) -> Grid:
         columns=tuple(columns),
         lines=tuple(lines),
         notes=("shares are over cells, from the smallest to the largest; empty: it does not tell",),
-        sources=tuple(material.by_source()),
+        sources=tuple(material.by_source),
     )
 
 

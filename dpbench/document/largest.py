@@ -14,7 +14,9 @@ from dpbench.document.sources import Material
 from dpbench.records import Outcome, Workload
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import WORDS, ratio
+from dpbench.reporting.plots import titled
 from dpbench.reporting.remarks import said_of
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def fits(row: Row) -> int | None:
 
 def section(material: Material) -> Section | None:
     """A chart and a table; None where no batch is ``max``."""
-    found = {key: rows for key, rows in material.groups().items() if rows[0].batch_is_max}
+    found = {key: rows for key, rows in material.groups.items() if rows[0].batch_is_max}
     if not found:
         return None
     panels = [Panel(material.named(*key), tuple(rows)) for key, rows in found.items()]
@@ -112,7 +114,7 @@ def _entry(material: Material, row: Row, most: int) -> Entry:
 def draw(panels: Sequence[Panel]) -> Figure:
     """Bars from the top down, in the order of every legend; a word where there is no batch."""
     names = palette.order({row.implementation for panel in panels for row in panel.rows})
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(panels), 3.6, 0.24 * len(names) + 0.9, beside=0.4)
         for axes, panel in zip(every, panels, strict=True):
             _panel(axes, panel)
@@ -124,7 +126,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     own = {row.implementation: row for row in panel.rows}
     names = palette.order(set(own))
     most = max(fits(row) or 0 for row in panel.rows)
-    axes.set_title("\n".join(wrap(panel.title, WIDTH)), loc="left", color=drawing.INK)
+    titled(axes, "\n".join(wrap(panel.title, WIDTH)))
     for y, name in enumerate(names):
         batch, colour = fits(own[name]), palette.look(name).colour
         if batch is not None:

@@ -18,7 +18,7 @@ PEERS = {"opacus": "lib:opacus", "fastDP": "lib:fastdp"}
 
 def paragraphs(material: Material) -> Iterator[str]:
     """One of the machine for each source, then how gradients were checked, timed and weighed, where they were."""
-    by_source = material.by_source()
+    by_source = material.by_source
     for source, results in material.files.items():
         rows = by_source.get(source, [])
         if rows:
@@ -56,8 +56,8 @@ def _setting(results: Results, rows: Sequence[Row]) -> Iterator[str]:
     by = f"dpbench {tool}" if tool else "dpbench"
     where = machine(environment)
     days = results.header.started[:10]
-    yield f"All figures were measured with {by} on "
-    f"{where if where != 'unknown' else 'a machine that is not recorded'}, {days}."
+    on = where if where != "unknown" else "a machine that is not recorded"
+    yield f"All figures were taken with {by} on {on}, {days}."
     if used := _versions(versions, rows):
         yield f"Software: {used}."
     yield f"Precision: {_values(rows, 'precision')}. Device: {_values(rows, 'device')}.{_threads(rows, environment)}"

@@ -12,6 +12,8 @@ from dpbench.document.parts import Chart, Column, Entry, Grid, Section
 from dpbench.document.sources import Material
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import duration, ratio, size
+from dpbench.reporting.plots import titled
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 from dpbench.stats import median
 
@@ -79,7 +81,7 @@ QUANTITIES = (
 def section(material: Material) -> Section | None:
     """For each source a chart and two tables; None where nothing was both counted and measured."""
     parts: list[Chart | Grid] = []
-    for source, rows in material.by_source().items():
+    for source, rows in material.by_source.items():
         pairs = {q: [(row, pair) for row in rows if (pair := q.of(row)) is not None] for q in QUANTITIES}
         told = {q: own for q, own in pairs.items() if own}
         if told:
@@ -187,7 +189,7 @@ def _entries(pair: Pair, quantity: Quantity, place: int | None) -> list[Entry]:
 def draw(told: Told) -> Figure:
     """A panel for each quantity, a line of dots for each implementation; at 1 both agree."""
     names = palette.order({row.implementation for own in told.values() for row, _ in own})
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(told), 3.0, 0.24 * len(names) + 0.8, beside=1.3)
         for i, (axes, (quantity, own)) in enumerate(zip(every, told.items(), strict=True)):
             _panel(axes, quantity, own, names, named=i == 0)
@@ -198,7 +200,7 @@ def draw(told: Told) -> Figure:
 def _panel(axes: Axes, quantity: Quantity, own: Sequence[tuple[Row, Pair]], names: Sequence[str], named: bool) -> None:
     from dpbench.document.ticks import logarithmic
 
-    axes.set_title(quantity.title, loc="left", color=drawing.INK)
+    titled(axes, quantity.title)
     axes.grid(axis="x")
     axes.axvline(1, color=drawing.FAINT, linewidth=0.9, zorder=1)
     for y, name in enumerate(names):

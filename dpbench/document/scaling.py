@@ -14,7 +14,8 @@ from dpbench.reporting.plots import QUANTITIES, SIZES, Quantity, draw
 
 MOST_CHARTS = 4
 """Of one quantity against one size."""
-ROOM = MOST_PANELS * MOST_CHARTS
+MOST_TOGETHER = 8
+"""Of all: a page of more is slow to open, and nobody looks at them."""
 
 
 def section(material: Material) -> Section | None:
@@ -24,19 +25,25 @@ def section(material: Material) -> Section | None:
         "A panel for each model and setting, a line for each implementation. A cross marks where one ran out of "
         "memory; where it has no figure for another reason, its line is interrupted."
     ]
-    for size in SIZES:
-        found = panels_of(material.rows, size)
-        for quantity in QUANTITIES:
-            told = [p for p in found if any(getattr(r, quantity.column) is not None for r in p.rows)]
-            charts += _charts(material, told[:ROOM], size, quantity)
-            if len(told) > ROOM:
-                prose.append(
-                    f"Of {quantity.name} against {NAMES.get(size, size)} {len(told) - ROOM} of {len(told)} panels are "
-                    "left out; -k narrows a report down to what is asked."
-                )
+    found = {size: panels_of(material.rows, size) for size in SIZES}
+    kinds = [(size, quantity) for size in SIZES for quantity in QUANTITIES if _told(found[size], quantity)]
+    room = MOST_PANELS * min(MOST_CHARTS, MOST_TOGETHER // max(len(kinds), 1))
+    for size, quantity in kinds:
+        told = _told(found[size], quantity)
+        charts += _charts(material, told[:room], size, quantity)
+        if len(told) > room:
+            prose.append(
+                f"Of {quantity.name} against {NAMES.get(size, size)} {len(told) - room} of {len(told)} panels are "
+                "left out; -k narrows a report down to what is asked."
+            )
     if not charts:
         return None
     return Section("scaling", "As the batch, the sequence, the image grows", tuple(prose), tuple(charts))
+
+
+def _told(panels: Sequence[Panel], quantity: Quantity) -> list[Panel]:
+    """Those with a figure in them."""
+    return [p for p in panels if any(getattr(r, quantity.column) is not None for r in p.rows)]
 
 
 def _charts(material: Material, panels: Sequence[Panel], size: str, quantity: Quantity) -> list[Chart]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
 
 from dpbench.comparability import differences, hardware_differences, same_hardware
 from dpbench.document.labels import Labels, labels
 from dpbench.document.parts import Source, Taken
+from dpbench.document.standing import Fastest, fastest
 from dpbench.errors import EmptySelection
 from dpbench.records import SCHEMA, Cell, Record, Workload
 from dpbench.results import Results
@@ -24,10 +27,11 @@ LACKS = {
 """What records of an older schema do not tell."""
 MENTIONED = 3
 """Cells, or differences, that a remark names."""
+DEFAULTS = {f.name: f.default for f in fields(Workload) if f.default is not MISSING} | {"batch_is_max": False}
 NOT_FIGURES = ("file", "workload", "implementation", "outcome")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Material:
     """What a report is made from. ``rows`` have the id of their source as their file."""
 
@@ -68,6 +72,7 @@ class Material:
         """The same, with its source before it where there are several."""
         return f"{source}: {self.label(workload)}" if self.several else self.label(workload)
 
+    @cached_property
     def by_source(self) -> dict[str, list[Row]]:
         """The rows of each source that has some."""
         found: dict[str, list[Row]] = {}
@@ -75,6 +80,7 @@ class Material:
             found.setdefault(row.file, []).append(row)
         return found
 
+    @cached_property
     def groups(self) -> dict[tuple[str, Workload], list[Row]]:
         """Rows that may be compared: of one source and one workload, in their order."""
         found: dict[tuple[str, Workload], list[Row]] = {}
@@ -82,8 +88,16 @@ class Material:
             found.setdefault((row.file, row.workload), []).append(row)
         return found
 
+    @cached_property
+    def fastest(self) -> dict[tuple[str, Workload], Fastest]:
+        """Of each group in which a private implementation has a speed."""
+        return {key: found for key, rows in self.groups.items() if (found := fastest(rows)) is not None}
+
     def taken(self) -> tuple[Taken, ...]:
-        """Every row as a reader looks it up; a figure that is not known is left out."""
+        """Every row as a reader looks it up, numbers to six digits.
+
+        A figure that is not known is left out, and so is an axis that was left at its default, as labels do.
+        """
         return tuple(
             Taken(
                 source=row.file,
@@ -91,7 +105,7 @@ class Material:
                 implementation=row.implementation,
                 workload=row.workload.label(),
                 outcome=str(row.outcome),
-                figures={k: v for k, v in row.flat().items() if k not in NOT_FIGURES and v not in (None, "")},
+                figures=_figures(row),
             )
             for row, line in zip(self.rows, self.lines, strict=True)
         )
@@ -141,6 +155,18 @@ def machine(environment: Mapping[str, Any]) -> str:
         *(f"{count} x {card}" if count > 1 else card for card, count in cards.items()),
     ]
     return ", ".join(filter(None, parts)) or "unknown"
+
+
+def _figures(row: Row) -> dict[str, Any]:
+    told = {k: v for k, v in row.flat().items() if k not in NOT_FIGURES and v not in (None, "")}
+    return {k: _short(v) for k, v in told.items() if k not in DEFAULTS or v != DEFAULTS[k]}
+
+
+def _short(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() else short
 
 
 def _letters() -> Iterator[str]:

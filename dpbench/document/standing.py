@@ -54,11 +54,17 @@ def fastest(rows: Sequence[Row]) -> Fastest | None:
         return None
     first, *others = timed
     leads = [(other, stats.paired_ratio(other.per_example, first.per_example)) for other in others]
-    sure = [(other, lead) for other, lead in leads if lead is not None and lead.low is not None]
-    ties = tuple(other for other, lead in sure if lead.low is not None and lead.low <= 1)
-    apart = [(other, lead) for other, lead in sure if lead.low is not None and lead.low > 1]
+    sure = [(other, lead) for other, lead in leads if lead is not None and lead.rounds >= stats.MIN_ROUNDS]
+    apart = [(other, lead) for other, lead in sure if _above_one(lead)]
+    told = {id(other) for other, _ in apart}
+    ties = tuple(other for other, _ in sure if id(other) not in told)
     following = apart[0] if apart else (None, None)
     return Fastest(first, ties, len(sure) < len(leads), *following)
+
+
+def _above_one(lead: stats.Estimate) -> bool:
+    """Whether the interval lies above 1; where every round does, no mean of some of them does not."""
+    return lead.smallest > 1 or (lead.low is not None and lead.low > 1)
 
 
 def leanest(rows: Sequence[Row]) -> list[Row]:

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from dpbench.document.sources import Material
-from dpbench.document.standing import Fastest, comparable, fastest, leanest
+from dpbench.document.standing import Fastest, comparable, leanest
 from dpbench.document.trust import warnings
-from dpbench.records import Outcome, Workload
+from dpbench.records import Outcome
 from dpbench.reporting import palette
 from dpbench.reporting.numbers import ratio, significant, size
 from dpbench.reporting.remarks import named, said_of
@@ -25,8 +25,6 @@ MENTIONED = 3
 HUNGRY = 2.0
 """Times the memory of the baseline: what takes more is named."""
 
-Groups = dict[tuple[str, Workload], list[Row]]
-
 
 def sentences(material: Material) -> Iterator[str]:
     """What was found, wrong gradients first."""
@@ -37,18 +35,20 @@ def sentences(material: Material) -> Iterator[str]:
             else f"No cell that matches -k {material.expression} has been run yet."
         )
         if material.missing:
-            yield f"{len(material.missing)} cells are still to be run."
+            yield f"Still to be run: {len(material.missing)}."
         return
     yield from _wrong(material)
     yield _counted(material)
-    groups = material.groups()
+    groups = material.groups
     if len(groups) <= SPELLED_OUT:
         for (source, workload), rows in groups.items():
-            yield from _of_one(f"On {material.named(source, workload)}", rows)
+            first = material.fastest.get((source, workload))
+            yield from _of_one(f"On {material.named(source, workload)}", rows, first)
     else:
-        for source in material.by_source():
-            own = {key: rows for key, rows in groups.items() if key[0] == source}
-            yield from _of_many(f"Source {source}: over" if material.several else "Over", own)
+        for source in material.by_source:
+            own = [rows for key, rows in groups.items() if key[0] == source]
+            standings = [found for key, found in material.fastest.items() if key[0] == source]
+            yield from _of_many(f"Source {source}: over" if material.several else "Over", own, standings)
     yield from _hungry(material)
     yield from (f"{said}." for said in warnings(material))
 
@@ -76,8 +76,7 @@ def _counted(material: Material) -> str:
     return f"{outcomes(rows)}{of}{absent}{named_}."
 
 
-def _of_one(where: str, rows: Sequence[Row]) -> Iterator[str]:
-    first = fastest(rows)
+def _of_one(where: str, rows: Sequence[Row], first: Fastest | None) -> Iterator[str]:
     if first is not None:
         yield f"{where}, {_who(first)} {_beside_baseline(first.row)}."
         if said := _lead(first):
@@ -118,9 +117,8 @@ def _lead(found: Fastest) -> str:
     return f"{found.row.implementation} is {lead} times as fast as {found.next.implementation}, the next."
 
 
-def _of_many(where: str, groups: Groups) -> Iterator[str]:
+def _of_many(where: str, groups: Sequence[Sequence[Row]], standings: Sequence[Fastest]) -> Iterator[str]:
     """One source: who is first how often, and between which ratios."""
-    standings = [found for rows in groups.values() if (found := fastest(rows)) is not None]
     rivals = [found for found in standings if found.ties or found.unsure or found.next is not None]
     if sure := [found for found in rivals if not found.unsure]:
         told = _often(found.row for found in sure if not found.ties)
@@ -138,8 +136,8 @@ def _of_many(where: str, groups: Groups) -> Iterator[str]:
     relative = [found.row.speed_relative for found in standings if found.row.speed_relative is not None]
     if relative:
         yield f"The first private one of each workload has {_range(relative)} of non-private training's throughput."
-    yield from _ranges(list(groups.values()))
-    if lean := [own for rows in groups.values() if (own := leanest(rows))]:
+    yield from _ranges(groups)
+    if lean := [own for rows in groups if (own := leanest(rows))]:
         alike = " (several where peaks are alike)" if any(len(own) > 1 for own in lean) else ""
         needing = ", ".join(_often(row for own in lean for row in own))
         yield f"{where} {_workloads(lean)} the least memory is needed by {needing}{alike}."
@@ -166,7 +164,7 @@ def _ranges(groups: Sequence[Sequence[Row]]) -> Iterator[str]:
 
 
 def _hungry(material: Material) -> Iterator[str]:
-    for source, rows in material.by_source().items():
+    for source, rows in material.by_source.items():
         costs: dict[str, list[float]] = {}
         for row in comparable(rows):
             if row.memory_relative is not None and not row.batch_is_max:
@@ -178,8 +176,8 @@ def _hungry(material: Material) -> Iterator[str]:
             yield f"{of} peak of non-private training is exceeded {HUNGRY:g} times or more by {told} times."
         died = Counter(row.implementation for row in rows if row.outcome is Outcome.OUT_OF_MEMORY)
         if died:
-            of = f"Source {source}: out" if material.several else "Out"
-            yield f"{of} of memory ran {', '.join(f'{name} on {n}' for name, n in died.most_common())}."
+            of = f"Source {source}: ran" if material.several else "Ran"
+            yield f"{of} out of memory: {', '.join(f'{name} on {n}' for name, n in died.most_common())}."
 
 
 def _range(values: Sequence[float]) -> str:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpbench.document import drawing
-from dpbench.document.drawing import styled
 from dpbench.reporting import palette
 from dpbench.reporting.plots import SIZES
+from dpbench.reporting.style import style
 from dpbench.reproduction import Number, Reproduced, Three, Value
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _varying(values: Sequence[Value]) -> str | None:
 
 def _lines(values: Sequence[Value], size: str, label: str) -> Figure:
     names = palette.order({v.implementation for v in values})
-    with styled():
+    with style():
         figure, (axes,) = drawing.panels(1, 4.6, 3.2)
         for name in names:
             own = sorted((v for v in values if v.implementation == name), key=lambda v: v.sizes[size])
@@ -82,7 +82,7 @@ def _lines(values: Sequence[Value], size: str, label: str) -> Figure:
 def _dots(values: Sequence[Value], of: Callable[[Value], Three], label: str) -> Figure:
     rows = list(dict.fromkeys(v.row for v in values))[:MOST_ROWS]
     most = max(sum(v.row == row for v in values) for row in rows)
-    with styled():
+    with style():
         figure, panels = drawing.panels(len(rows), 2.9, 0.55 + 0.24 * most, beside=1.4)
         for axes, row in zip(panels, rows, strict=True):
             _panel(axes, row, [v for v in values if v.row == row], of)

@@ -14,6 +14,8 @@ from dpbench.document.parts import Chart, Section
 from dpbench.document.sources import Material
 from dpbench.document.standing import comparable
 from dpbench.reporting import palette
+from dpbench.reporting.plots import titled
+from dpbench.reporting.style import style
 from dpbench.rows import Row
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ CHARACTER, LINE = 4.1, 9.0
 """Points that a letter of a label takes across, and a label upwards."""
 PANEL = (2.9, 2.5)
 """Inches."""
-ROOM = (150.0, 120.0)
+ROOM = (175.0, 130.0)
 """Points inside of a panel, roughly."""
 
 
@@ -54,7 +56,7 @@ def section(material: Material) -> Section | None:
     """Charts of the workloads with two private implementations at least, ratios and absolute figures apart."""
     panels = [
         panel
-        for (source, workload), rows in material.groups().items()
+        for (source, workload), rows in material.groups.items()
         if (panel := _points(material.named(source, workload), rows)) is not None
     ]
     if not panels:
@@ -129,7 +131,7 @@ def draw(panels: Sequence[Panel]) -> Figure:
 
     rows = [point.row for panel in panels for point in panel.points]
     relative = panels[0].relative
-    with drawing.styled():
+    with style():
         figure, every = drawing.panels(len(panels), *PANEL)
         for axes, panel in zip(every, panels, strict=True):
             _panel(axes, panel)
@@ -144,7 +146,7 @@ def draw(panels: Sequence[Panel]) -> Figure:
 def _panel(axes: Axes, panel: Panel) -> None:
     from dpbench.document.ticks import logarithmic
 
-    axes.set_title("\n".join(wrap(panel.title, WIDTH)), loc="left", color=drawing.INK)
+    titled(axes, "\n".join(wrap(panel.title, WIDTH)))
     axes.grid(axis="x")
     best = front(panel.points)
     xs, ys = [p.memory for p in best], [p.time for p in best]
@@ -166,7 +168,7 @@ def _labels(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
     corners = [places[id(p)] for p in best]
     for (x, y), (right, below) in pairwise(corners):
         # The line that joins them: across, then down.
-        taken += [(x, y - 1, right, y + 1), (right - 1, below, right + 1, y)]
+        taken += [(x, y - 2, right, y + 2), (right - 2, below, right + 2, y)]
     for point in best:
         (x, y), width = places[id(point)], CHARACTER * len(point.row.implementation)
         for left, below in ((6, -3), (-6 - width, -3), (-width / 2, 6), (-width / 2, -14)):

@@ -14,7 +14,7 @@ from dpbench.stats import MIN_ROUNDS
 
 def warnings(material: Material) -> Iterator[str]:
     """Sentences, for each source its own."""
-    for source, rows in material.by_source().items():
+    for source, rows in material.by_source.items():
         of = f"Source {source}: " if material.several else ""
         for said in _of(material, rows):
             yield of + said if of else said[0].upper() + said[1:]
@@ -41,7 +41,7 @@ def _of(material: Material, rows: Sequence[Row]) -> Iterator[str]:
         yield f"a clock was held down in rounds of {_cells(throttled)}, which were repeated in vain"
     if busy := [row for row in timed if (row.others or 0.0) > OTHERS]:
         most = max(row.others or 0.0 for row in busy)
-        yield f"other processes took up to {most:.0%} of the machine's CPU time while {_cells(busy)} were timed"
+        yield f"other processes took up to {most:.0%} of the machine's CPU time while {_cells(busy)} {_was(busy)} timed"
     if partial := [row for row in rows if row.partial and row.outcome is Outcome.OK]:
         names = Counter(row.implementation for row in partial)
         yield (
@@ -52,6 +52,10 @@ def _of(material: Material, rows: Sequence[Row]) -> Iterator[str]:
 
 def _cells(rows: Sequence[Row]) -> str:
     return "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
+
+
+def _was(rows: Sequence[Row]) -> str:
+    return "was" if len(rows) == 1 else "were"
 
 
 def _have(rows: Sequence[Row]) -> str:

@@ -6,6 +6,7 @@ import re
 from io import StringIO
 from xml.etree import ElementTree
 
+from dpbench.document.compact import compact
 from dpbench.document.parts import Chart
 from dpbench.document.text import legal
 from dpbench.reporting.style import style
@@ -34,11 +35,13 @@ def svg(chart: Chart) -> str:
         attributes = {_name(name): _prefixed(_name(name), value, chart.id) for name, value in element.items()}
         element.attrib.clear()
         element.attrib.update(attributes)
+    compact(root, chart.id)
     width, height = (float(root.get(side, "0").removesuffix("pt")) * CSS_PIXELS for side in ("width", "height"))
     root.attrib.update(
         {
             "width": f"{width:.0f}",
             "height": f"{height:.0f}",
+            "font-family": "'DejaVu Sans', sans-serif",
             "role": "img",
             "aria-label": chart.alt or chart.caption,
             "stroke-linejoin": "round",

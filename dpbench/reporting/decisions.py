@@ -27,7 +27,6 @@ class Decision:
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
     """The chart as a file, the same for the same decisions."""
-
     figure = chart(decisions, title)
     with style():
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -57,5 +57,5 @@ def duration(seconds: float) -> str:
 
 def ratio(value: float, low: float | None = None, high: float | None = None) -> str:
     """A ratio, with its interval if there is one: ``0.97 (0.96-0.98)``."""
-    text = f"{value:.2f}" if value >= 0.1 else significant(value, 2)
+    text = f"{value:.2f}" if 0.1 <= value < 1000 else significant(value, 3 if value >= 1000 else 2)
     return text if low is None or high is None else f"{text} ({ratio(low)}-{ratio(high)})"

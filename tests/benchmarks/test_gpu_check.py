@@ -13,7 +13,7 @@ import pytest
 from dpbench import nvml
 from dpbench.forkserver import ForkServer
 from dpbench.outcome import Ending
-from dpbench.published import figures as published
+from dpbench.papers import printed_in
 from dpbench.records import Cell, Metric, Outcome, Parity, Record, Workload
 from tests.benchmarks import fake_checks
 from tests.benchmarks.gpu_check import __main__ as command
@@ -304,8 +304,8 @@ def test_the_papers_ratios_stand_beside_ours_and_only_what_ran_there_has_to_run(
     cells = [r.cell for r in records]
     fine = paper.judged("transformers:gpt2", cells, records)
     assert fine.verdict is PASSED
-    theirs = published()["bk-gpt2-e2e"].rows[0]["throughput"]
-    assert fine.got.startswith(f"nonprivate 400/s ({theirs['nonprivate']}), bk 320/s 0.80 (0.80), ghostclip 200/s 0.50")
+    theirs = printed_in("bu2023", "gpt2-e2e").row[0].throughput
+    assert fine.got.startswith(f"nonprivate 400/s ({theirs['nonprivate']:g}), bk 320/s 0.80 (0.80), ghostclip 200/s 0.50")
     assert "opacus out of memory  (oom)" in fine.got
     records[1] = told("bk", 0, Outcome.OUT_OF_MEMORY)
     assert paper.judged("transformers:gpt2", cells, records).verdict is DIFFERS

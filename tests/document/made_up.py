@@ -55,7 +55,9 @@ def entry(row: Row, place: int, best: bool) -> Entry:
         return Entry(record.outcome.value, None, place, record.reason, kind)
     low, high = row.speed_relative_low, row.speed_relative_high
     interval = "" if low is None else f" ({low:.2f}\N{EN DASH}{high:.2f})"
-    return Entry(f"{row.speed_relative:.2f}{interval}", row.speed_relative, place, "", Kind.BEST if best else Kind.PLAIN)
+    return Entry(
+        f"{row.speed_relative:.2f}{interval}", row.speed_relative, place, "", Kind.BEST if best else Kind.PLAIN
+    )
 
 
 def beside(every: Sequence[Row]) -> Grid:
@@ -147,7 +149,9 @@ def document() -> Document:
         Section("nasty", NASTY, (NASTY,)),
     )
     records_taken = [taken(row, i + 2) for i, row in enumerate(every)]
-    nasty = Taken("B", 0, NASTY, NASTY, "failed", {"reason": NASTY, "ratio": float("nan"), "modules": {"1": 7, "2a": 7}})
+    nasty = Taken(
+        "B", 0, NASTY, NASTY, "failed", {"reason": NASTY, "ratio": float("nan"), "modules": {"1": 7, "2a": 7}}
+    )
     return Document(
         title="DP-SGD gradients on two text models and an image model",
         made="dpbench 0.1.0, dpbench report results/made-up-20300102T030405Z.jsonl, 2030-01-03T08:00:00Z",

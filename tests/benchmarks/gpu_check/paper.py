@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpbench.published import figures
+from dpbench.papers import printed_in
 from dpbench.records import Cell, Outcome, Record, Workload
 from dpbench.rows import rows
 from dpbench.suite import load
@@ -19,7 +19,7 @@ from dpbench.sweep import cells_of, sweep
 from tests.benchmarks.gpu_check.check import Answer, Check, Say, answer, could_not
 from tests.benchmarks.gpu_check.driver import DEVICE
 
-FIGURES = ("bk-gpt2-e2e", "bk-roberta-glue")
+FIGURES = ("gpt2-e2e", "roberta-glue")
 LIMITS_S = {
     "transformers:gpt2": 90.0,
     "transformers:gpt2-medium": 120.0,
@@ -30,9 +30,8 @@ LIMITS_S = {
 
 def printed(model: str) -> dict[str, float | str]:
     """Examples/s by implementation, of the first row that the paper has of it."""
-    some = (row for figure in FIGURES for row in figures()[figure].rows)
-    found: dict[str, float | str] = next(row["throughput"] for row in some if row["model"] == model)
-    return found
+    rows = (row for figure in FIGURES for row in printed_in("bu2023", figure).row)
+    return next(row.throughput for row in rows if row.model == model)
 
 
 def part(model: str) -> str:
