@@ -55,7 +55,9 @@ def entry(row: Row, place: int, best: bool) -> Entry:
         return Entry(record.outcome.value, None, place, record.reason, kind)
     low, high = row.speed_relative_low, row.speed_relative_high
     interval = "" if low is None else f" ({low:.2f}\N{EN DASH}{high:.2f})"
-    return Entry(f"{row.speed_relative:.2f}{interval}", row.speed_relative, place, "", Kind.BEST if best else Kind.PLAIN)
+    return Entry(
+        f"{row.speed_relative:.2f}{interval}", row.speed_relative, place, "", Kind.BEST if best else Kind.PLAIN
+    )
 
 
 def beside(every: Sequence[Row]) -> Grid:
@@ -120,15 +122,9 @@ def charts(records: Sequence[Record], every: Sequence[Row]) -> tuple[Chart, ...]
     return tuple(made)
 
 
-def small(records: Sequence[Record] = (), figures: int = 0) -> Document:
-    """With as many records as are given, each with so many made-up figures."""
-    every = rows(records)
-    found = []
-    for i, row in enumerate(every):
-        more = {f"figure_{n}": 1 / (1 + i + n) for n in range(figures)}
-        one = taken(row, i + 1)
-        found.append(Taken("A", i + 1, one.implementation, one.workload, one.outcome, {**one.figures, **more}))
-    return Document("Small", "by dpbench", (), (), (), (), (source("A", len(found)),), tuple(found))
+def small(records: Sequence[Taken] = (), sections: Sequence[Section] = ()) -> Document:
+    """Little more than these records."""
+    return Document("Small", "by dpbench", (), (), (), tuple(sections), (source("A", len(records)),), tuple(records))
 
 
 def document() -> Document:
@@ -147,7 +143,9 @@ def document() -> Document:
         Section("nasty", NASTY, (NASTY,)),
     )
     records_taken = [taken(row, i + 2) for i, row in enumerate(every)]
-    nasty = Taken("B", 0, NASTY, NASTY, "failed", {"reason": NASTY, "ratio": float("nan"), "modules": {"1": 7, "2a": 7}})
+    nasty = Taken(
+        "B", 0, NASTY, NASTY, "failed", {"reason": NASTY, "ratio": float("nan"), "modules": {"1": 7, "2a": 7}}
+    )
     return Document(
         title="DP-SGD gradients on two text models and an image model",
         made="dpbench 0.1.0, dpbench report results/made-up-20300102T030405Z.jsonl, 2030-01-03T08:00:00Z",
