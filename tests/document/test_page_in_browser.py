@@ -227,10 +227,19 @@ def test_print_is_light_and_has_no_controls_and_no_table_that_is_cut(opened):
     assert opened.printed().startswith(b"%PDF")
 
 
-def test_what_is_copied_is_the_command(opened):
-    opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
-    click(opened, "[data-copies=command-B]")
-    assert opened.evaluate("navigator.clipboard.readText()") == document().sources[1].command
+def test_what_is_copied_is_the_command_and_the_methods_by_paragraph(opened):
+    opened.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', "
+        "{ value: { writeText: async text => { globalThis.copied = text; } } }); 0"
+    )
+    for target, text in (
+        ("command-B", document().sources[1].command),
+        ("methods-text", "\n\n".join(document().methods)),
+        ("citations-text", "\n\n".join(document().citations)),
+    ):
+        click(opened, f"[data-copies={target}]")
+        assert opened.evaluate("globalThis.copied") == text
+        assert opened.evaluate(f"document.querySelector('[data-copies={target}]').textContent") == "Copied"
 
 
 def test_a_chart_is_saved_in_its_own_colours(opened):
