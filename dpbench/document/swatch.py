@@ -6,7 +6,7 @@ from dpbench.document.vector import variable
 from dpbench.reporting.palette import Look
 
 DASHES = {"-": "", "--": "4 2.5", ":": "1.2 2"}
-SIZE = 8.5
+SIZE = 8
 """Of a marker, in CSS pixels."""
 LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}
 """SVG's, by matplotlib's codes of a path."""

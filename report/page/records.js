@@ -116,6 +116,7 @@ if (data.count) {
   draw();
 
   const panel = document.getElementById("panel");
+  panel.setAttribute("aria-labelledby", "panel-title");
   const pairs = (entries) => make("dl", { class: "pairs" }, ...entries.flatMap(([name, value]) => [
     make("dt", {}, name), make("dd", {}, value === null ? "\u2013" : String(plain(value))),
   ]));
