@@ -144,8 +144,8 @@ def notes(found: Sequence[Prediction]) -> list[str]:
         stated, counted = leading_terms().get(p.implementation), leading(p.modules)
         if stated and counted and stated != counted:
             said.append(
-                f"{p.implementation}: the paper states {stated:g} BTpd for large T; its modules, {p.modules}, at 2 BTpd "
-                f"each make {counted}, which is what runs"
+                f"{p.implementation}: the paper states {stated:g} BTpd for large T; its modules, {p.modules}, at "
+                f"2 BTpd each make {counted}, which is what runs"
             )
         if p.on == "real":
             said.append(

@@ -8,7 +8,7 @@ from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
 from dpbench.papers import Figure, Term
 from dpbench.records import Cell, Workload
-from dpbench.reproducing.counting import Counted, Flops
+from dpbench.reproducing.counting import Count, Counted
 from dpbench.reproducing.plan import Point
 from dpbench.reproduction import Number, Three, Value
 
@@ -30,7 +30,7 @@ def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator
     for term in terms:
         module = term.of.removeprefix("module ")
         is_module = module != term.of
-        flops = counted.flops[Cell(SHOWN_BY[module] if is_module else term.of, workload)]
+        flops = counted.cells[Cell(SHOWN_BY[module] if is_module else term.of, workload)]
         formula, traced = _module(flops, module) if is_module else (flops.formula, flops.traced)
         yield Value(
             row=f"T={facts.T} d={facts.d} p={facts.p}",
@@ -46,5 +46,5 @@ def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator
         )
 
 
-def _module(flops: Flops, module: str) -> tuple[float, float]:
+def _module(flops: Count, module: str) -> tuple[float, float]:
     return float(flops.formula_modules.get(module, 0)), float(flops.modules.get(module, 0))

@@ -1,4 +1,4 @@
-"""FLOPs at full size: by the formulas of an implementation's modules, and counted in a trace of its code."""
+"""What is traced at exactly the batch that is asked for: FLOPs, beside their formulas, and memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from dpbench.complexity.predict import predict
-from dpbench.records import Cell, Workload
+from dpbench.complexity.survey import FEW
+from dpbench.papers import Quantity
+from dpbench.records import MAX, Cell, Workload
 from dpbench.reproduction import Number
 
 
 @dataclass(frozen=True, slots=True)
-class Flops:
+class Count:
     """Of one cell; None where there are none, for ``reason``."""
 
     formula: float | None
+    """FLOPs by its modules, without products between activations."""
     traced: float | None
+    """FLOPs of all that its code does."""
+    need: float | None
+    """Bytes: what is resident, and the peak above it."""
     modules: Mapping[str, int] = field(default_factory=dict)
     """Traced, by module."""
     formula_modules: Mapping[str, int] = field(default_factory=dict)
@@ -26,23 +32,33 @@ class Flops:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """FLOPs by cell."""
+    """By cell."""
 
-    flops: Mapping[Cell, Flops]
+    cells: Mapping[Cell, Count]
 
     def formula(self, cell: Cell) -> Number:
-        """By its modules, without products between activations."""
+        """FLOPs by its modules."""
         return self._of(cell, lambda f: f.formula)
 
     def traced(self, cell: Cell) -> Number:
-        """All that its code does."""
+        """FLOPs of its code."""
         return self._of(cell, lambda f: f.traced)
 
-    def _of(self, cell: Cell, take: Callable[[Flops], float | None]) -> Number:
-        found = self.flops.get(cell)
+    def memory(self, cell: Cell) -> Number:
+        """GB that the tensors of a step take, with what is there before it."""
+        return self._of(cell, lambda f: None if f.need is None else f.need / 1e9)
+
+    def _of(self, cell: Cell, take: Callable[[Count], float | None]) -> Number:
+        found = self.cells.get(cell)
         if found is None:
             return Number()
         return Number(word=f"refused: {found.reason}") if found.reason else Number(take(found))
+
+
+def is_counted(cell: Cell, quantity: Quantity) -> bool:
+    """Whether a quantity is taken of a trace at the cell's own batch: below the first of a line there is no line."""
+    batch = cell.workload.batch
+    return quantity == "flops" or (quantity == "memory" and batch != MAX and batch < FEW)
 
 
 def count(cells: Iterable[Cell], pool: Executor | None) -> Generator[Workload, None, Counted]:
@@ -51,18 +67,19 @@ def count(cells: Iterable[Cell], pool: Executor | None) -> Generator[Workload, N
     for cell in cells:
         by_workload.setdefault(cell.workload, []).append(cell.implementation)
     run = map if pool is None else pool.map
-    found: dict[Cell, Flops] = {}
+    found: dict[Cell, Count] = {}
     for workload, costs in zip(by_workload, run(_count, by_workload, by_workload.values()), strict=True):
         found |= {Cell(name, workload): flops for name, flops in costs.items()}
         yield workload
     return Counted(found)
 
 
-def _count(workload: Workload, names: list[str]) -> dict[str, Flops]:
+def _count(workload: Workload, names: list[str]) -> dict[str, Count]:
     return {
-        p.implementation: Flops(
+        p.implementation: Count(
             formula=None if p.analytic is None else float(p.analytic.total()),
             traced=None if p.trace is None else float(p.trace.total),
+            need=None if p.trace is None else float(p.trace.resident + p.trace.peak),
             modules={} if p.trace is None else dict(p.trace.flops),
             formula_modules=dict(p.analytic or {}),
             reason=p.reason,

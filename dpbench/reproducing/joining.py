@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from dpbench.papers import UNITS, Figure, Printed, Quantity, Reason, Row
 from dpbench.records import Workload
-from dpbench.reproducing.counting import Counted
+from dpbench.reproducing.counting import Counted, is_counted
 from dpbench.reproducing.measuring import Measured
 from dpbench.reproducing.plan import Point, matches
 from dpbench.reproducing.predicting import Predicted
@@ -22,7 +22,7 @@ class Found:
 
     predicted: Predicted
     counted: Counted
-    """FLOPs, which are counted instead of measured."""
+    """FLOPs, and memory of small batches."""
     measured: Measured
 
 
@@ -81,7 +81,10 @@ def _three(row: Row, point: Point, quantity: Quantity, found: Found) -> Three:
     published = Number() if printed is None else _number(printed)
     if quantity == "flops":
         return Three(published, found.counted.formula(point.full), found.counted.traced(point.full))
-    return Three(published, found.predicted.of(point.full, quantity), found.measured.of(point.here, quantity))
+    measured = found.measured.of(point.here, quantity)
+    if quantity == "memory" and is_counted(point.full, quantity):
+        return Three(published, found.counted.memory(point.full), measured)
+    return Three(published, found.predicted.of(point.full, quantity), measured)
 
 
 def _number(printed: Printed) -> Number:

@@ -16,7 +16,7 @@ from dpbench.complexity.survey import workers
 from dpbench.forkserver import ForkServer
 from dpbench.records import Cell, Record
 from dpbench.reproducing import complexity, decisions, joining
-from dpbench.reproducing.counting import Counted, count
+from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproducing.measuring import Measured
 from dpbench.reproducing.plan import Point, command, points, suite_of
@@ -114,8 +114,8 @@ def _reasoned(figure: papers.Figure, values: Any) -> tuple[Value, ...]:
 
 
 def _counted(figure: papers.Figure, own: Sequence[Point], pool: Executor | None) -> Generator[Event, None, Counted]:
-    """FLOPs of what the figure asks for."""
-    counting = count([p.full for p in own if "flops" in p.run.quantities], pool)
+    """What is traced at its own batch."""
+    counting = count([p.full for p in own if any(is_counted(p.full, q) for q in p.run.quantities)], pool)
     return (yield from _progress(counting, lambda workload: f"counted: {workload.label()}"))
 
 
@@ -139,7 +139,8 @@ def _costs(
     pool: Executor | None,
     server: ForkServer,
 ) -> Generator[Event, None, Reproduced]:
-    predicting = predict([p.full for p in own if set(p.run.quantities) != {"flops"}], card(made.card), pool)
+    wanted = [p.full for p in own if not all(is_counted(p.full, q) for q in p.run.quantities)]
+    predicting = predict(wanted, card(made.card), pool)
     predicted = yield from _progress(predicting, lambda one: f"traced: {one.implementation} {one.task.label}")
     measured: dict[Cell, Row] = {}
     files: list[str] = []

@@ -305,7 +305,9 @@ def test_the_papers_ratios_stand_beside_ours_and_only_what_ran_there_has_to_run(
     fine = paper.judged("transformers:gpt2", cells, records)
     assert fine.verdict is PASSED
     theirs = printed_in("bu2023", "gpt2-e2e").row[0].throughput
-    assert fine.got.startswith(f"nonprivate 400/s ({theirs['nonprivate']:g}), bk 320/s 0.80 (0.80), ghostclip 200/s 0.50")
+    assert fine.got.startswith(
+        f"nonprivate 400/s ({theirs['nonprivate']:g}), bk 320/s 0.80 (0.80), ghostclip 200/s 0.50"
+    )
     assert "opacus out of memory  (oom)" in fine.got
     records[1] = told("bk", 0, Outcome.OUT_OF_MEMORY)
     assert paper.judged("transformers:gpt2", cells, records).verdict is DIFFERS
