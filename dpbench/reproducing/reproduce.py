@@ -150,6 +150,8 @@ def _costs(
     if asked.measured:
         for run in figure.run:
             cells = [p.here for p in own if p.run is run and p.here is not None]
+            if not cells:
+                continue
             path, found = yield from _measured(figure, run, cells, asked, server)
             measured |= found
             files.append(path.name)
