@@ -13,13 +13,13 @@ LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}
 
 
 def symbol(identifier: str, look: Look) -> str:
-    """An SVG ``<symbol>`` of 26 by 12 pixels, to be used by its id."""
+    """A group of SVG, 26 by 12 pixels around the origin, to be used by its id."""
     colour = variable(look.colour)
     dashes = f' stroke-dasharray="{DASHES[look.line]}"' if DASHES[look.line] else ""
     return (
-        f'<symbol id="{identifier}" viewBox="-13 -6 26 12">'
+        f'<g id="{identifier}">'
         f'<path d="M-13 0H13" style="stroke: {colour}; stroke-width: 1.6"{dashes}/>'
-        f'<path d="{_outline(look.marker)}" style="fill: {colour}"/></symbol>'
+        f'<path d="{_outline(look.marker)}" style="fill: {colour}"/></g>'
     )
 
 

@@ -108,6 +108,16 @@ def test_a_filter_leaves_the_rows_with_every_word(opened):
     assert opened.evaluate(f"{ROWS}.filter(row => row.offsetHeight).length") == 28
 
 
+def test_a_number_says_its_note_and_leads_to_it(opened):
+    mark = "document.querySelector('#table-gradients tbody td sup a')"
+    assert opened.evaluate(f"{mark}.title") == "embeddings.weight differs by 0.13 (at most 1e-8)"
+    opened.evaluate("document.querySelector('#table-gradients details').open = false")
+    opened.evaluate(f"{mark}.click()")
+    opened.drawn()
+    assert opened.evaluate("document.querySelector('#table-gradients details').open") is True
+    assert opened.evaluate("document.querySelector(':target').offsetHeight") > 0
+
+
 def test_charts_are_seen_with_all_their_lines(opened):
     sizes = opened.evaluate(
         "[...document.querySelectorAll('figure.chart svg')].map(svg => svg.getBoundingClientRect().toJSON())"
@@ -244,7 +254,8 @@ def test_what_is_copied_is_the_command_and_the_methods_by_paragraph(opened):
 
 def test_a_chart_is_saved_in_its_own_colours(opened):
     opened.evaluate(
-        "globalThis.saved = new Promise(kept => { URL.createObjectURL = blob => { kept(blob.text()); return 'data:,'; }; });"
+        "globalThis.saved = new Promise(kept => {"
+        " URL.createObjectURL = blob => { kept(blob.text()); return 'data:,'; }; });"
         "HTMLAnchorElement.prototype.click = function () { globalThis.as = this.download; }; 0"
     )
     click(opened, "[data-downloads=throughput-vs-batch]")
