@@ -8,7 +8,7 @@ from functools import partial
 from dpbench.document import threefold
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.reporting.decisions import Decision, chart
-from dpbench.reporting.threefold import apart, notes, number, shares, shown
+from dpbench.reporting.threefold import apart, named, notes, number, shares, shown
 from dpbench.reproduction import Number, Reproduced, Reproduction, Three, Value
 
 
@@ -65,7 +65,7 @@ def _grids(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Grid]:
         columns += [Column(name, unit) for name in ("published", "predicted", "measured here")]
         columns += [Column("off")] if not relative else []
         if relative:
-            to = values[0].relative_to
+            to = "nonprivate" if any(v.relative_to == "nonprivate" for v in values) else values[0].relative_to
             columns += [Column(name, f"to {to}") for name in ("ratio published", "ratio predicted")]
             columns += [Column("off"), Column("ratio measured"), Column("expected here")]
         yield Grid(
@@ -80,7 +80,7 @@ def _grids(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Grid]:
 
 def _line(value: Value, relative: bool) -> tuple[Entry, ...]:
     absolute, ratios = value.absolute, value.ratio
-    entries = [Entry(value.row, note=f"measured at: {value.at}" if value.at else ""), Entry(value.implementation)]
+    entries = [Entry(value.row, note=f"measured at: {value.at}" if value.at else ""), Entry(named(value))]
     entries += [_entry(n, number(n)) for n in (absolute.published, absolute.predicted, absolute.measured)]
     if relative:
         entries += [_entry(n, shown(n)) for n in (ratios.published, ratios.predicted)]

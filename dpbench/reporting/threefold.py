@@ -22,11 +22,10 @@ def lines(figure: Reproduced) -> list[str]:
 
 
 def _table(values: Sequence[Value]) -> list[str]:
-    unit = values[0].unit
-    titles = ["", *(f"{c}, {unit}" for c in ("published", "predicted", "measured"))]
+    titles = [f"{values[0].quantity.replace('_', ' ')}, {values[0].unit}", "published", "predicted", "measured"]
     relative = any(v.ratio != Three() for v in values)
     if relative:
-        titles += ["ratio published", "predicted", "off", "measured", "expected"]
+        titles += ["| ratio: published", "predicted", "off", "measured", "expected"]
     else:
         titles += ["off"]
     body: list[list[str]] = []
@@ -35,7 +34,7 @@ def _table(values: Sequence[Value]) -> list[str]:
         if value.row != row:
             row = value.row
             body.append([row, *[""] * (len(titles) - 1)])
-        cells = [f"  {value.implementation}", *map(number, _columns(value.absolute))]
+        cells = [f"  {named(value)}", *map(number, _columns(value.absolute))]
         if relative:
             expected = shown(value.expected_here)
             three = value.ratio
@@ -47,6 +46,11 @@ def _table(values: Sequence[Value]) -> list[str]:
     return aligned([titles, *body])
 
 
+def named(value: Value) -> str:
+    """The implementation, and what it is compared with where that is not non-private training."""
+    return value.implementation + (f" / {value.relative_to}" if value.relative_to not in ("", "nonprivate") else "")
+
+
 def _columns(three: Three) -> tuple[Number, Number, Number]:
     return three.published, three.predicted, three.measured
 
@@ -55,7 +59,9 @@ def number(n: Number) -> str:
     """An absolute number, or its word."""
     if n.word:
         return n.word.partition(":")[0]
-    return "" if n.value is None else significant(n.value)
+    if n.value is None:
+        return ""
+    return f"{n.value:.0f}" if n.value == int(n.value) and n.value < 1e6 else significant(n.value)
 
 
 def shown(n: Number) -> str:

@@ -25,7 +25,8 @@ def values(figure: Figure, points: Sequence[Point], counted: Counted) -> list[Va
 
 
 def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator[Value]:
-    facts = next(layer.facts for layer in layers(Faked(workload)) if layer.facts.matrix)
+    matrices = [layer.facts for layer in layers(Faked(workload)) if layer.facts.matrix]
+    facts = max(matrices, key=lambda found: found.p * found.d)
     unit = facts.B * facts.T * facts.p * facts.d
     for term in terms:
         module = term.of.removeprefix("module ")
