@@ -11,6 +11,7 @@ from dpbench.document import drawing
 from dpbench.reporting import palette
 from dpbench.reporting.plots import SIZES
 from dpbench.reporting.style import style
+from dpbench.reporting.threefold import named
 from dpbench.reproduction import Number, Reproduced, Three, Value
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _dots(values: Sequence[Value], of: Callable[[Value], Three], label: str) -> 
 
 def _panel(axes: Axes, row: str, values: Sequence[Value], of: Callable[[Value], Three]) -> None:
     axes.set_title(_wrapped(row), loc="left", color=drawing.INK)
-    names = [v.implementation for v in values]
+    names = [named(v) for v in values]
     for y, value in enumerate(values):
         three, colour = of(value), palette.look(value.implementation).colour
         xs = [n.value for n in (three.published, three.predicted, three.measured) if n.value is not None]
