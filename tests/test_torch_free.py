@@ -13,6 +13,7 @@ MODULES = [
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
     *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
     *("reporting.benchmarks", "reporting.flat", "reporting.changes", "reporting.visible", "reporting.github"),
+    *("document.build", "document.files", "cli.report"),
 ]
 
 
