@@ -12,6 +12,7 @@ MODULES = [
     *("state", "comparability", "environment", "nvml", "procfs"),
     *("reporting.table", "reporting.formats", "reporting.plots", "reporting.summary"),
     *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
+    *("document.parts", "document.page", "document.pictures"),
     *("reporting.benchmarks", "reporting.flat", "reporting.changes", "reporting.visible", "reporting.github"),
     *("document.build", "document.files", "cli.report"),
 ]

@@ -6,20 +6,20 @@ from dpbench.document.vector import variable
 from dpbench.reporting.palette import Look
 
 DASHES = {"-": "", "--": "4 2.5", ":": "1.2 2"}
-SIZE = 8.5
+SIZE = 8
 """Of a marker, in CSS pixels."""
 LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}
 """SVG's, by matplotlib's codes of a path."""
 
 
 def symbol(identifier: str, look: Look) -> str:
-    """An SVG ``<symbol>`` of 26 by 12 pixels, to be used by its id."""
+    """A group of SVG, 26 by 12 pixels around the origin, to be used by its id."""
     colour = variable(look.colour)
     dashes = f' stroke-dasharray="{DASHES[look.line]}"' if DASHES[look.line] else ""
     return (
-        f'<symbol id="{identifier}" viewBox="-13 -6 26 12">'
+        f'<g id="{identifier}">'
         f'<path d="M-13 0H13" style="stroke: {colour}; stroke-width: 1.6"{dashes}/>'
-        f'<path d="{_outline(look.marker)}" style="fill: {colour}"/></symbol>'
+        f'<path d="{_outline(look.marker)}" style="fill: {colour}"/></g>'
     )
 
 

@@ -1,4 +1,7 @@
-// A note's place is opened when it is linked to, and everything before printing.
+// What a note says is said where its number stands, too; its place is opened when it is linked to.
+for (const mark of document.querySelectorAll("sup a")) {
+  mark.title = document.getElementById(mark.hash.slice(1)).textContent;
+}
 function unfold() {
   const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   const folded = target && target.closest("details");
@@ -9,4 +12,5 @@ function unfold() {
 }
 addEventListener("hashchange", unfold);
 unfold();
+// Paper does not unfold.
 addEventListener("beforeprint", () => { for (const folded of document.querySelectorAll("details")) folded.open = true; });

@@ -21,7 +21,7 @@ function sign(implementation) {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  const svg = spaced("svg", { class: "sign", width: 26, height: 12, "aria-hidden": true });
+  const svg = spaced("svg", { class: "sign", width: 26, height: 12, viewBox: "-13 -6 26 12", "aria-hidden": true });
   svg.append(spaced("use", { href: `#${look}` }));
   return svg;
 }
@@ -70,7 +70,7 @@ if (data.count) {
       const attributes = n ? {} : { scope: "row" };
       const value = column.cell(i);
       if (column.number) attributes.class = "number";
-      else if (typeof value === "string" && value.length > 40) Object.assign(attributes, { class: "long", title: value });
+      else if (typeof value === "string" && value.length > 60) Object.assign(attributes, { class: "long", title: value });
       return make(n ? "td" : "th", attributes, value);
     }))));
     const last = Math.min(first + PAGE, found.length);
@@ -116,6 +116,7 @@ if (data.count) {
   draw();
 
   const panel = document.getElementById("panel");
+  panel.setAttribute("aria-labelledby", "panel-title");
   const pairs = (entries) => make("dl", { class: "pairs" }, ...entries.flatMap(([name, value]) => [
     make("dt", {}, name), make("dd", {}, value === null ? "\u2013" : String(plain(value))),
   ]));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 FOUND = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+PATIENCE = 60
+"""Seconds: far more than anything here takes, so that a browser that hangs is a failure."""
 
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
@@ -85,15 +89,14 @@ class Chromium:
         return dict(answer["result"])
 
     def open(self, path: Path, fragment: str = "") -> None:
-        """Open a file and wait until it is loaded and drawn."""
+        """Open a file and wait until it is loaded."""
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=path.as_uri() + fragment)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         ready = "document.readyState === 'complete' && location.protocol === 'file:'"
         while not self.evaluate(ready):
-            assert time.monotonic() < deadline, "the page was not loaded within a minute"
+            assert time.monotonic() < deadline, f"the page was not loaded in {PATIENCE} seconds"
             time.sleep(0.02)
-        self.drawn()
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression of JavaScript, of a promise what it comes to."""
@@ -132,6 +135,8 @@ class Chromium:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._from], [], [], PATIENCE)
+            assert ready, f"the browser has said nothing for {PATIENCE} seconds"
             some = os.read(self._from, 1 << 16)
             assert some, "the browser has gone"
             self._rest += some
