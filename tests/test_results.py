@@ -111,6 +111,19 @@ def test_of_a_cell_that_was_run_twice_the_later_record_counts(tmp_path):
     assert read(path).records == (record("vmap"), record(memory=2e9))
 
 
+def test_each_record_has_its_line_and_the_file_its_schema(tmp_path):
+    path = write(tmp_path, [record("bk"), record("vmap"), record("opacus")])
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[1]]))
+    results = read(path)
+    found = zip((r.cell.implementation for r in results.records), results.lines, strict=True)
+    assert list(found) == [("vmap", 3), ("opacus", 4), ("bk", 5)]
+    assert results.replaced == 1
+    path.write_text(unsealed(lines[0]).replace('"dpbench":3', '"dpbench":2', 1))
+    empty = read(path)
+    assert (empty.lines, empty.replaced, empty.schema) == ((), 0, 2)
+
+
 @pytest.mark.parametrize("collecting", [True, False])
 def test_garbage_is_collected_afterwards_as_before(tmp_path, collecting):
     path = write(tmp_path, [record()])

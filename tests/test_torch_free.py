@@ -14,6 +14,7 @@ MODULES = [
     *("reporting.trends", "reporting.trendplots", "comparison", "gate", "rules", "visible"),
     *("document.parts", "document.page", "document.pictures"),
     *("reporting.benchmarks", "reporting.flat", "reporting.changes", "reporting.visible", "reporting.github"),
+    *("document.build", "document.files", "cli.report"),
 ]
 
 

@@ -18,7 +18,7 @@ YOUSEFPOUR = (
     "arXiv:2109.12298."
 )
 LI = (
-    "X. Li, F. Tramer, P. Liang, T. Hashimoto. Large Language Models Can Be Strong Differentially "
+    "X. Li, F. Tramèr, P. Liang, T. Hashimoto. Large Language Models Can Be Strong Differentially "
     "Private Learners. ICLR 2022. arXiv:2110.05679."
 )
 BU_2022 = (

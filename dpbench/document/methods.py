@@ -127,8 +127,8 @@ def _timed(material: Material, rows: Sequence[Row]) -> str:
         else f"With fewer than {MIN_ROUNDS} rounds no interval is given."
     )
     together = (
-        "In each, every implementation of a workload was warmed up until its steps got no faster, "
-        f"and all were then timed interleaved, in an order drawn anew{each}. "
+        "In each, every implementation of a workload was warmed up until its steps got no faster or its time for that "
+        f"was up, and all were then timed interleaved, in an order drawn anew{each}. "
     )
     if any(row.batch_is_max for row in rows):
         together += "Where the batch is max, each had a process of its own in every round. "

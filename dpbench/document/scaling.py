@@ -38,7 +38,7 @@ def section(material: Material) -> Section | None:
             )
     if not charts:
         return None
-    return Section("scaling", "As the batch, the sequence, the image grows", tuple(prose), tuple(charts))
+    return Section("scaling", "Against batch, sequence length and image size", tuple(prose), tuple(charts))
 
 
 def _told(panels: Sequence[Panel], quantity: Quantity) -> list[Panel]:

@@ -48,7 +48,7 @@ def sentences(material: Material) -> Iterator[str]:
         for source in material.by_source:
             own = [rows for key, rows in groups.items() if key[0] == source]
             standings = [found for key, found in material.fastest.items() if key[0] == source]
-            yield from _of_many(f"Source {source}: over" if material.several else "Over", own, standings)
+            yield from (_from(material, source, said) for said in _of_many(own, standings))
     yield from _hungry(material)
     yield from (f"{said}." for said in warnings(material))
 
@@ -88,7 +88,8 @@ def _of_one(where: str, rows: Sequence[Row], first: Fastest | None) -> Iterator[
         relative = lean[0].memory_relative
         beside = f", {ratio(relative)} times that of non-private training" if relative is not None else ""
         there = "There" if first else f"{where},"
-        yield f"{there} {names} {_needs(lean)} the least memory: {size(lean[0].memory or 0)}{beside}."
+        least = "the least memory: " if len(comparable(rows)) > 1 else ""
+        yield f"{there} {names} {_needs(lean)} {least}{size(lean[0].memory or 0)}{beside}."
 
 
 def _who(found: Fastest) -> str:
@@ -117,30 +118,38 @@ def _lead(found: Fastest) -> str:
     return f"{found.row.implementation} is {lead} times as fast as {found.next.implementation}, the next."
 
 
-def _of_many(where: str, groups: Sequence[Sequence[Row]], standings: Sequence[Fastest]) -> Iterator[str]:
+def _from(material: Material, source: str, said: str) -> str:
+    """A sentence that begins with the source where there are several, or else with a capital."""
+    return f"Source {source}: {said}" if material.several else said[0].upper() + said[1:]
+
+
+def _of_many(groups: Sequence[Sequence[Row]], standings: Sequence[Fastest]) -> Iterator[str]:
     """One source: who is first how often, and between which ratios."""
     rivals = [found for found in standings if found.ties or found.unsure or found.next is not None]
     if sure := [found for found in rivals if not found.unsure]:
         told = _often(found.row for found in sure if not found.ties)
         tied = sum(bool(found.ties) for found in sure)
         told += [f"several that cannot be told apart on {tied}"] if tied else []
-        yield f"{where} {_workloads(sure)} the fastest private implementation is {', '.join(told)}."
+        yield f"over {_workloads(sure)} the fastest private implementation is {', '.join(told)}."
     if unsure := [found for found in rivals if found.unsure]:
         yield (
-            f"{where} {_workloads(unsure)} the least time was taken by "
+            f"over {_workloads(unsure)} the least time was taken by "
             f"{', '.join(_often(f.row for f in unsure))}; there "
             "are too few rounds to tell whether these are the fastest."
         )
     if alone := len(standings) - len(rivals):
-        yield f"{where} {alone} more there is but one private implementation with a speed of the whole work."
+        yield f"but one private implementation has a speed of the whole work on {alone} of {len(groups)} workloads."
     relative = [found.row.speed_relative for found in standings if found.row.speed_relative is not None]
     if relative:
-        yield f"The first private one of each workload has {_range(relative)} of non-private training's throughput."
+        yield (
+            f"on each workload the private one that took the least time has {_range(relative)} of the throughput of "
+            "non-private training."
+        )
     yield from _ranges(groups)
-    if lean := [own for rows in groups if (own := leanest(rows))]:
+    if lean := [own for rows in groups if len(comparable(rows)) > 1 and (own := leanest(rows))]:
         alike = " (several where peaks are alike)" if any(len(own) > 1 for own in lean) else ""
         needing = ", ".join(_often(row for own in lean for row in own))
-        yield f"{where} {_workloads(lean)} the least memory is needed by {needing}{alike}."
+        yield f"over {_workloads(lean)} the least memory is needed by {needing}{alike}."
 
 
 def _often(rows: Iterable[Row]) -> list[str]:
@@ -160,7 +169,7 @@ def _ranges(groups: Sequence[Sequence[Row]]) -> Iterator[str]:
     if len(own) > 1:
         names = palette.order(set(own))
         told = ", ".join(f"{name} {_range(own[name])}" for name in names)
-        yield f"Of each by itself, over the workloads where it has a figure: {told}."
+        yield f"of each by itself, over the workloads where it has a figure: {told}."
 
 
 def _hungry(material: Material) -> Iterator[str]:
@@ -171,13 +180,14 @@ def _hungry(material: Material) -> Iterator[str]:
                 costs.setdefault(row.implementation, []).append(row.memory_relative)
         dear = [name for name in palette.order(set(costs)) if max(costs[name]) >= HUNGRY]
         if dear:
-            of = f"Source {source}: the" if material.several else "The"
-            told = ", ".join(f"{name} {_range(costs[name])}" for name in dear)
-            yield f"{of} peak of non-private training is exceeded {HUNGRY:g} times or more by {told} times."
+            told = ", ".join(f"{name} ({_range(costs[name])} times)" for name in dear)
+            yield _from(
+                material, source, f"memory of {HUNGRY:g} times non-private training's or more is needed by {told}."
+            )
         died = Counter(row.implementation for row in rows if row.outcome is Outcome.OUT_OF_MEMORY)
         if died:
-            of = f"Source {source}: ran" if material.several else "Ran"
-            yield f"{of} out of memory: {', '.join(f'{name} on {n}' for name, n in died.most_common())}."
+            told = ", ".join(f"{name} on {n}" for name, n in died.most_common())
+            yield _from(material, source, f"ran out of memory: {told}.")
 
 
 def _range(values: Sequence[float]) -> str:

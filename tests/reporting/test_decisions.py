@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from dpbench.reporting.decisions import Decision, draw
+from dpbench.reporting.decisions import Decision, chart, draw
 
 LAYERS = [
     Decision("features.conv1.weight", 2 * 100**2, 27 * 64),
@@ -87,3 +87,10 @@ def test_the_style_of_others_is_left_alone(tmp_path):
     before = dict(rcParams)
     drawn(tmp_path / "it.png")
     assert dict(rcParams) == before
+
+
+def test_as_a_figure_it_has_a_mark_of_either_kind_for_each_layer():
+    (axes,) = chart(LAYERS, "a model").axes
+    ghost, instantiate = (line for line in axes.lines if line.get_label()[:3] in ("2T²", "pd,"))
+    assert list(ghost.get_ydata()) == [20000, 5000, 2]
+    assert list(instantiate.get_ydata()) == [1728, 36864, 5120]

@@ -43,6 +43,7 @@ def test_a_ratio_comes_with_its_interval():
     assert ratio(0.974) == "0.97"
     assert ratio(0.974, 0.961, 0.989) == "0.97 (0.96-0.99)"
     assert ratio(0.0123) == "0.012"
+    assert [ratio(v) for v in (999.4, 1234.5, 1e12)] == ["999.40", "1230", "1.00e+12"]
 
 
 @pytest.mark.parametrize(
