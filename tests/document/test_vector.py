@@ -51,13 +51,18 @@ def test_colours_can_be_replaced_and_stay_what_they_are_if_not():
 
 
 def test_there_is_no_background_and_nothing_of_the_outside():
-    root = ElementTree.fromstring(svg(chart()))
-    tags = {e.tag for e in root.iter()}
-    assert not tags & {"style", "metadata", "script", "image"}
+    text = svg(chart())
+    tags = {e.tag for e in ElementTree.fromstring(text).iter()}
+    assert not tags & {"metadata", "script", "image"}
     assert not any(":" in tag or "}" in tag for tag in tags)
-    patches = [e for e in root.iter("g") if e.get("id") in ("one-patch_1", "one-patch_2")]
-    assert len(patches) == 2
-    assert all("fill: none" in e[0].get("style") or "opacity: 0" in e[0].get("style") for e in patches)
+    assert "fill: var(--cffffff" not in text
+
+
+def test_no_rule_of_a_chart_holds_outside_of_it():
+    root = ElementTree.fromstring(svg(chart(id="one")))
+    for sheet in root.iter("style"):
+        for rule in filter(str.strip, sheet.text.split("}")):
+            assert rule.strip().startswith("#one")
 
 
 def test_text_stays_text_whatever_it_says():
