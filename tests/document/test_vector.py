@@ -63,6 +63,13 @@ def test_there_is_no_background_and_nothing_of_the_outside():
         assert "fill: none" in style or "opacity: 0" in style
 
 
+def test_no_rule_of_a_chart_holds_outside_of_it():
+    root = ElementTree.fromstring(svg(chart(id="one")))
+    for sheet in root.iter("style"):
+        for rule in filter(str.strip, sheet.text.split("}")):
+            assert rule.strip().startswith("#one")
+
+
 def test_text_stays_text_whatever_it_says():
     for title in ('<b>"bold"</b> & #0072b2 id="x" url(#y) -->', "\N{ROCKET} emoji"):
         root = ElementTree.fromstring(svg(chart(title)))
