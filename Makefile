@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+REPRODUCED := results/reference/reproduction
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording published calibrated tracing reading report-speed false-alarms planted faults gpu-check clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording reproduce calibrated tracing reading report-speed false-alarms planted faults gpu-check clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,8 +45,10 @@ overhead: $(STAMP) ## Step time and peak memory over non-private, one thread of 
 recording: $(STAMP) ## What recording alone costs a forward of GPT-2 small
 	$(BIN)/python -m tests.benchmarks.recording
 
-published: $(STAMP) ## Predictions beside the figures of the BK paper, into results/reference
-	$(BIN)/python -m tests.benchmarks.published
+reproduce: $(STAMP) ## The figures of the BK paper: published, predicted, measured here, into results/reference
+	$(BIN)/dpbench calibrate --threads 1
+	rm -rf $(REPRODUCED)
+	$(BIN)/dpbench reproduce --output $(REPRODUCED)
 
 calibrated: $(STAMP) ## Predicted against measured step times on this machine, into results/reference
 	$(BIN)/dpbench calibrate --threads 1

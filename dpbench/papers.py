@@ -97,8 +97,9 @@ class Reason(_Given):
     quantity: str = "*"
     of: Literal["absolute", "ratio"] | None = None
     """Whether of values, or of their ratios; None: of both."""
-    sure: Literal["found", "consistent", "open"]
-    """An experiment explains the number; it explains direction and size, untested; tried and not explained."""
+    sure: Literal["found", "in part", "consistent", "open"]
+    """An experiment explains the number, or a part of it; it would explain direction and size, and was not tested;
+    tried, and not explained."""
     says: str
     evidence: str = ""
     """A command or a calculation that shows it."""

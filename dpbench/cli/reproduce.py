@@ -164,5 +164,5 @@ def page_of(made: Reproduction, directory: Path) -> Path:
     from dpbench.document.files import write
 
     results = read_all(directory) if any(directory.glob("*.jsonl")) else []
-    document = build(results, "Reproduced: " + ", ".join(p.id for p in made.papers), "", made.command, made)
+    document = build(results, command=made.command, reproduction=made)
     return write(document, directory / "report", ["html"])[0]

@@ -50,7 +50,7 @@ def build(
         told = [*reproduced.sentences(reproduction), *told]
     suites = dict.fromkeys(results.header.suite for results in files)
     return Document(
-        title=title or f"dpbench: {', '.join(suites)}",
+        title=title or (reproduced.title(reproduction) if reproduction else f"dpbench: {', '.join(suites)}"),
         made=f"by dpbench {version('dpsgd-bench')}, {command}, {datetime.now(UTC).isoformat(timespec='seconds')}",
         summary=tuple(told),
         methods=tuple(methods.paragraphs(found)),

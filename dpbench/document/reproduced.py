@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from dpbench.document import threefold
@@ -22,6 +22,11 @@ def sections(reproduction: Reproduction, sources: Mapping[str, str]) -> Iterator
             prose=tuple(_prose(figure)),
             parts=(*_charts(figure, own), *_grids(figure, own)),
         )
+
+
+def title(reproduction: Reproduction) -> str:
+    """What a report of it is called."""
+    return f"Reproduced: {', '.join(paper.id for paper in reproduction.papers)}"
 
 
 def sentences(reproduction: Reproduction) -> list[str]:
@@ -59,43 +64,47 @@ def _charts(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Chart]:
 
 def _grids(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Grid]:
     for quantity, values in _by_quantity(figure).items():
-        unit = values[0].unit
-        relative = any(value.ratio != Three() for value in values)
-        columns = [Column("workload", numeric=False), Column("implementation", numeric=False)]
-        columns += [Column(name, unit) for name in ("published", "predicted", "measured here")]
-        columns += [Column("off")] if not relative else []
-        if relative:
-            to = "nonprivate" if any(v.relative_to == "nonprivate" for v in values) else values[0].relative_to
-            columns += [Column(name, f"to {to}") for name in ("ratio published", "ratio predicted")]
-            columns += [Column("off"), Column("ratio measured"), Column("expected here")]
+        columns = _columns(values)
         yield Grid(
             id=f"paper-{figure.id}-{_id(quantity)}",
-            caption=f"{figure.title}: {quantity.replace('_', ' ')}, {unit}",
-            columns=tuple(columns),
-            lines=tuple(_line(value, relative) for value in values),
+            caption=f"{figure.title}: {quantity.replace('_', ' ')}, {values[0].unit}",
+            columns=tuple(column for column, _ in columns),
+            lines=tuple(tuple(entry(value) for _, entry in columns) for value in values),
             notes=tuple(_notes(values)),
             sources=sources,
         )
 
 
-def _line(value: Value, relative: bool) -> tuple[Entry, ...]:
-    absolute, ratios = value.absolute, value.ratio
-    entries = [Entry(value.row, note=f"measured at: {value.at}" if value.at else ""), Entry(named(value))]
-    entries += [_entry(n, number(n)) for n in (absolute.published, absolute.predicted, absolute.measured)]
-    if relative:
-        entries += [_entry(n, shown(n)) for n in (ratios.published, ratios.predicted)]
-        entries += [_off(value, ratios), _entry(ratios.measured, shown(ratios.measured))]
-        entries += [_entry(value.expected_here, shown(value.expected_here))]
-    else:
-        entries += [_off(value, absolute)]
-    return tuple(entries)
+def _columns(values: Sequence[Value]) -> list[tuple[Column, Callable[[Value], Entry]]]:
+    """Those that say something, each with what stands in it."""
+    unit, relative = values[0].unit, any(value.ratio != Three() for value in values)
+    to = "to nonprivate" if any(v.relative_to == "nonprivate" for v in values) else f"to {values[0].relative_to}"
+    every: list[tuple[Column, Callable[[Value], Entry]]] = [
+        (Column("published", unit), lambda v: _entry(v.absolute.published, number)),
+        (Column("predicted", unit), lambda v: _entry(v.absolute.predicted, number)),
+        (Column("measured here", unit), lambda v: _entry(v.absolute.measured, number)),
+        (Column("ratio published", to), lambda v: _entry(v.ratio.published, shown)),
+        (Column("ratio predicted", to), lambda v: _entry(v.ratio.predicted, shown)),
+        (Column("off"), lambda v: _off(v, v.ratio if relative else v.absolute)),
+        (Column("ratio measured", to), lambda v: _entry(v.ratio.measured, shown)),
+        (Column("expected here", to), lambda v: _entry(v.expected_here, shown)),
+    ]
+    found: list[tuple[Column, Callable[[Value], Entry]]] = [
+        (Column("workload", numeric=False), _workload),
+        (Column("implementation", numeric=False), lambda v: Entry(named(v))),
+    ]
+    return found + [(column, entry) for column, entry in every if any(entry(v).text for v in values)]
 
 
-def _entry(n: Number, text: str) -> Entry:
+def _workload(value: Value) -> Entry:
+    return Entry(value.row, note=f"measured at: {value.at}" if value.at else "")
+
+
+def _entry(n: Number, text: Callable[[Number], str]) -> Entry:
     if n.word:
         words, _, why = n.word.partition(":")
         return Entry(words, kind=Kind.MUTED, note=why.strip())
-    return Entry(text, n.value)
+    return Entry(text(n), n.value)
 
 
 def _off(value: Value, three: Three) -> Entry:
@@ -107,7 +116,8 @@ def _off(value: Value, three: Three) -> Entry:
 
 
 def _notes(values: Sequence[Value]) -> Iterator[str]:
-    yield "off: predicted over published, less one"
+    if any(value.absolute.off is not None or value.ratio.off is not None for value in values):
+        yield "off: predicted over published, less one"
     if any(value.expected_here for value in values):
         yield "expected here: the ratio that a roofline of this machine, calibrated, gives at the size measured"
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 12
 """Panels of dots."""
+LETTER = 0.065
+"""Inches of one in the name of an implementation."""
 NAMES = {"B": "batch", "T": "seq_len", "px": "image_size"}
 
 
@@ -60,6 +62,8 @@ def _varying(values: Sequence[Value]) -> str | None:
 
 
 def _lines(values: Sequence[Value], size: str, label: str) -> Figure:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     names = palette.order({v.implementation for v in values})
     with style():
         figure, (axes,) = drawing.panels(1, 4.6, 3.2)
@@ -72,6 +76,9 @@ def _lines(values: Sequence[Value], size: str, label: str) -> Figure:
             axes.plot([x for x, _ in points], [y for _, y in points], **look)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.10g}".replace(",", "\N{THIN SPACE}")))
+        axes.yaxis.set_minor_locator(NullLocator())
         ticks = sorted({v.sizes[size] for v in values})
         axes.set_xticks(ticks, [str(t) for t in ticks])
         axes.set_xlabel(SIZES[NAMES[size]])
@@ -84,11 +91,12 @@ def _dots(values: Sequence[Value], of: Callable[[Value], Three], label: str) -> 
     rows = list(dict.fromkeys(v.row for v in values))[:MOST_ROWS]
     most = max(sum(v.row == row for v in values) for row in rows)
     with style():
-        figure, panels = drawing.panels(len(rows), 2.9, 0.55 + 0.24 * most, beside=1.4)
+        names = max(len(named(v)) for v in values)
+        figure, panels = drawing.panels(len(rows), 2.2 + LETTER * names, 0.55 + 0.24 * most, beside=1.4)
         for axes, row in zip(panels, rows, strict=True):
             _panel(axes, row, [v for v in values if v.row == row], of)
         figure.supxlabel(label, fontsize=9)
-        _key(figure)
+        _key(figure, published=any(of(v).published for v in values))
     return figure
 
 
@@ -122,7 +130,7 @@ def _wrapped(row: str) -> str:
     return f"{model}\n{rest}"
 
 
-def _key(figure: Figure) -> None:
+def _key(figure: Figure, published: bool) -> None:
     from matplotlib.lines import Line2D
 
     ink = drawing.INK
@@ -131,4 +139,4 @@ def _key(figure: Figure) -> None:
         Line2D([], [], linestyle="", marker="D", color=ink, markersize=5, label="predicted"),
         Line2D([], [], linestyle="", marker="|", color=ink, markersize=11, markeredgewidth=2, label="measured here"),
     ]
-    figure.legend(handles=handles, loc="outside right upper")
+    figure.legend(handles=handles if published else handles[1:], loc="outside right upper")

@@ -131,7 +131,7 @@ def _at(point: Point, quantity: Quantity) -> str:
 
 
 def reasoned(value: Value, figure: Figure) -> Value:
-    """With the reason that the figure's file has for a difference; the last that fits, as in a rule book."""
+    """With the reasons that the figure's file has for a difference, one after the other."""
     if not value.far:
         return value
     fitting = [reason for reason in figure.reason if _fits(reason, value)]

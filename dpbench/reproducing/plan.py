@@ -51,7 +51,7 @@ def points(figure: Figure, device: str | None) -> list[Point]:
 
 
 def matches(row: Row, workload: Workload) -> bool:
-    """Whether a printed row is of that workload; a model's options need not be given, the largest batch is of every B."""
+    """Whether a printed row is of that workload, whatever the model's options; the largest batch is of every B."""
     return (
         row.model in (workload.model, workload.model.partition("(")[0])
         and row.T in (None, workload.seq_len)
