@@ -113,7 +113,7 @@ def _expected(measured: Measured, point: Point, base: Point | None, quantity: Qu
 def _label(row: Row, workload: Workload) -> str:
     sizes = [f"{name}={value}" for name, value in _sizes(workload).items()]
     trained = [workload.trainable] if workload.trainable != "all" else []
-    return " ".join([workload.model, *sizes, *trained, *([row.label] if row.label else [])])
+    return " ".join([row.model, *sizes, *trained, *([row.label] if row.label else [])])
 
 
 def _sizes(workload: Workload) -> dict[str, int]:
