@@ -6,19 +6,33 @@ which suites stand for them; nothing in it is code.
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from dpbench.errors import DpbenchError, EmptySelection
 from dpbench.reportpath import find
+from dpbench.suitefile import dotted, mistaken
 
-Bound = Annotated[str, StringConstraints(pattern=r"^(>=|<=|>|<)\s*\d+(\.\d+)?$")]
-Printed = float | Literal["oom"] | Bound
+BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
+
+
+def _printed(value: Any) -> float | str:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    if value == "oom" or (isinstance(value, str) and (bound := BOUND.fullmatch(value)) and float(bound[2])):
+        return str(value)
+    raise ValueError("expected a number above 0, 'oom', or a bound such as '>=40'")
+
+
+Printed = Annotated[float | str, PlainValidator(_printed)]
 """A number, ``oom``, or a bound such as ``>=40``."""
 
 Quantity = Literal["throughput", "max_batch", "memory", "flops"]
@@ -122,7 +136,7 @@ class Term(_Given):
 class Figure(_Given):
     """One table or chart of a paper, or one that it could have had."""
 
-    id: str
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     title: str
     kind: Literal["cost", "complexity", "decisions"] = "cost"
     printed: str = ""
@@ -145,6 +159,20 @@ class Figure(_Given):
     def _has_provenance(self) -> Figure:
         if (self.row or self.term) and not (self.printed and self.read):
             raise ValueError("printed and read are needed beside numbers: where they stand, and how they were read")
+        return self
+
+    @model_validator(mode="after")
+    def _is_of_its_kind(self) -> Figure:
+        # What another kind of figure has would not be shown.
+        costs = any(row.of(quantity) for row in self.row for quantity in UNITS)
+        places = any(row.first_ghost_layer is not None for row in self.row)
+        for there, what, kind in (
+            (costs, "numbers of implementations", "cost"),
+            (self.term, "terms", "complexity"),
+            (places, "first_ghost_layer", "decisions"),
+        ):
+            if there and self.kind != kind:
+                raise ValueError(f"{what} in a figure of kind {self.kind!r}, expected kind = {kind!r}")
         return self
 
     @property
@@ -178,10 +206,19 @@ def read(path: Path) -> Paper:
     try:
         return Paper.model_validate(data)
     except ValidationError as error:
-        mistakes = [
-            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}, got {e['input']!r:.60}" for e in error.errors()
-        ]
-        raise DpbenchError("\n  ".join([f"{path}: {len(mistakes)} mistakes", *mistakes])) from None
+        raise mistaken(
+            str(path), [_mistake(e["type"], e["loc"], e["msg"], e["input"]) for e in error.errors()]
+        ) from None
+
+
+def _mistake(kind: str, place: tuple[int | str, ...], message: str, got: Any) -> str:
+    key = dotted(place) or "the file"
+    if kind == "missing":
+        return f"{key} is missing"
+    if kind == "extra_forbidden":
+        return f"{key} is unknown"
+    said = message.removeprefix("Value error, ").replace("Input should be", "expected").replace("String ", "")
+    return f"{key}: {said}" if isinstance(got, dict) else f"{key} is {got!r:.60}, {said}"
 
 
 def printed_in(paper: str, figure: str) -> Figure:
@@ -194,10 +231,29 @@ def leading_terms() -> dict[str, float]:
     return {term.of: term.BTpd for term in printed_in("bu2023", "complexity").term}
 
 
-def available() -> list[Path]:
-    """The files of papers: dpbench's, then the user's in ``./papers``."""
+def available(more: Iterable[Path] = ()) -> list[Path]:
+    """The files of papers, each once: dpbench's, the user's in ``./papers``, and those named."""
     places = [find("papers"), Path("papers")]
-    return [path for place in places for path in sorted(place.glob("*.toml"))]
+    files = [*(path for place in places for path in sorted(place.glob("*.toml"))), *more]
+    return list({path.resolve(): path for path in files}.values())
+
+
+def read_all(paths: Iterable[Path]) -> list[Paper]:
+    """The papers in files.
+
+    Raises:
+        DpbenchError: a mistake in one, or an id that stands for two papers or figures.
+    """
+    found = {path: read(path) for path in paths}
+    for kind, ids in (
+        ("paper", [(paper.id, path) for path, paper in found.items()]),
+        ("figure", [(figure.id, path) for path, paper in found.items() for figure in paper.figure]),
+    ):
+        for name, times in Counter(name for name, _ in ids).items():
+            if times > 1:
+                places = " and ".join(str(path) for own, path in ids if own == name)
+                raise DpbenchError(f"{times} {kind}s are called {name!r}: in {places}; expected ids of their own")
+    return list(found.values())
 
 
 def chosen(papers: Iterable[Paper], patterns: Iterable[str] = ()) -> list[tuple[Paper, Figure]]:

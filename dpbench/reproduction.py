@@ -6,15 +6,18 @@ A reproduction is one JSON file, ``reproduction.json``, beside the results that 
 from __future__ import annotations
 
 import json
+import math
 import os
-import re
+import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
+from dpbench.papers import BOUND
 from dpbench.records import plain
 
 FILE = "reproduction.json"
@@ -114,6 +117,8 @@ class Cited:
     id: str
     citation: str
     url: str = ""
+    file: str = ""
+    """Where its figures stand, of a paper that is found by being named alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +128,17 @@ class Reproduction:
     command: str
     started: str
     """ISO 8601, UTC."""
-    device: str
+    device: str | None
+    """Where suites are measured at full size; None: on the CPU, at their reduced size."""
     environment: dict[str, Any]
     papers: tuple[Cited, ...]
     figures: tuple[Reproduced, ...] = ()
     asked: tuple[str, ...] = ()
     """The ids of all figures that were asked for."""
+    card: str | None = None
+    """What predictions are for; None: the card of each figure."""
+    measured: bool = True
+    """Whether anything is run."""
     schema: int = SCHEMA
 
     def with_figure(self, figure: Reproduced) -> Reproduction:
@@ -151,27 +161,27 @@ def share(differences: Iterable[float | None]) -> Share:
     return Share(len(sizes), sum(s <= 0.10 for s in sizes), sum(s <= 0.25 for s in sizes))
 
 
-_BOUND = re.compile(r"^(>=|<=|>|<)\s*([\d.]+)$")
-
-
 def off(ours: Number, theirs: Number) -> float | None:
     """Ours over theirs, less one; 0 where both ran out of memory, or a bound holds; None: not comparable."""
     if not ours or not theirs:
         return None
-    if bound := _BOUND.match(theirs.word):
+    bound = BOUND.fullmatch(theirs.word)
+    if "oom" in (ours.word, theirs.word):
+        # One ran, the other did not: infinitely far, if that is what they say.
+        ran = bound or ours.value is not None or theirs.value is not None
+        return 0.0 if ours.word == theirs.word else math.inf if ran else None
+    if ours.value is None:
+        return None
+    if bound:
         limit = float(bound[2])
-        if ours.word == "oom":
-            return 0.0 if bound[1].startswith(">") else None
-        if ours.value is None:
-            return None
         holds = ours.value >= limit if bound[1].startswith(">") else ours.value <= limit
         return 0.0 if holds else ours.value / limit - 1
-    if ours.word or theirs.word:
-        if ours.word == theirs.word == "oom":
-            return 0.0
-        # One ran, the other did not: infinitely far, if that is what they say.
-        return float("inf") if "oom" in (ours.word, theirs.word) and (ours.value or theirs.value) else None
-    return ours.value / theirs.value - 1 if ours.value is not None and theirs.value else None
+    return ours.value / theirs.value - 1 if theirs.value else None
+
+
+def how_to_go_on(directory: Path) -> str:
+    """What to do where a reproduction was broken off."""
+    return f"go on with: dpbench reproduce --resume {shlex.quote(str(directory))}"
 
 
 def write(reproduction: Reproduction, directory: Path) -> Path:
@@ -182,8 +192,9 @@ def write(reproduction: Reproduction, directory: Path) -> Path:
         fresh.write_text(json.dumps(plain(asdict(reproduction)), indent=1, allow_nan=False) + "\n", encoding="utf-8")
         fresh.replace(path)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise DpbenchError(f"cannot write {path}: {error.strerror}; make room, then: --resume {directory}") from None
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise DpbenchError(f"cannot write {path}: {error.strerror}; {how_to_go_on(directory)}") from None
     return path
 
 

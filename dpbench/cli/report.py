@@ -89,7 +89,8 @@ def gathered(files: Sequence[str] | None) -> tuple[list[Results], Reproduction |
     Raises:
         DpbenchError: several reproductions, or what cannot be read.
     """
-    found = [path for name in files or () if (path := _reproduction(Path(name))) is not None]
+    every = [path for name in files or () if (path := _reproduction(Path(name))) is not None]
+    found = list({path.resolve(): path for path in every}.values())
     if len(found) > 1:
         raise DpbenchError(f"got {len(found)} reproductions ({', '.join(map(str, found))}), expected one in a report")
     if not found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,18 +13,18 @@ from typing import Annotated
 
 import typer
 
-from dpbench.cli.said import say
+from dpbench.cli.said import say, told
 from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import line_of
 from dpbench.errors import DpbenchError
-from dpbench.frame import read_all
-from dpbench.papers import Figure, Paper, available, chosen, read
+from dpbench.frame import read_all as read_results
+from dpbench.papers import Figure, Paper, available, chosen, read_all
 from dpbench.records import plain
 from dpbench.reporting import threefold
 from dpbench.reporting.numbers import duration
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
-from dpbench.reproduction import Reproduced, Reproduction
-from dpbench.reproduction import read as read_reproduction
+from dpbench.reproduction import FILE, Reproduced, Reproduction, how_to_go_on, read
+from dpbench.results import Results
 
 FAILURES = 3
 INTERRUPTED = 130
@@ -44,7 +45,9 @@ def reproduce(
         str | None,
         typer.Option("--device", "-d", help="Measure at full size there: cuda. Default: reduced, on the CPU."),
     ] = None,
-    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Whether anything is run.")] = True,
+    measure: Annotated[
+        bool | None, typer.Option("--measure/--no-measure", help="Whether anything is run.", show_default="measure")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A directory for all that is made.")] = None,
     resume: Annotated[Path | None, typer.Option(help="The directory of a run that was broken off.")] = None,
     as_json: Annotated[
@@ -61,15 +64,18 @@ def reproduce(
       5    no such figure
       130  interrupted
     """
-    wanted = chosen([read(path) for path in [*available(), *(paper or [])]], figures or ())
+    directory, so_far = place(output, resume)
+    named = [*(paper or ()), *(Path(p.file) for p in (so_far.papers if so_far else ()) if p.file)]
+    files = available(named)
+    found = read_all(files)
+    wanted = chosen(found, figures or (so_far.asked if so_far else ()))
     if list_:
         typer.echo("\n".join(listed(wanted, as_json)))
         return
     from dpbench.environment import environment
-    from dpbench.reproducing.reproduce import Asked, begin
+    from dpbench.reproducing.begun import Asked, go_on
     from dpbench.reproducing.reproduce import reproduce as events
 
-    directory = made(output, resume)
     asked = Asked(
         figures=tuple(wanted),
         directory=directory,
@@ -77,25 +83,42 @@ def reproduce(
         card=card,
         measured=measure,
         command=f"dpbench {shlex.join(sys.argv[1:])}",
+        files={p.id: str(path.resolve()) for p, path in zip(found, files, strict=True) if path in named},
     )
-    so_far = read_reproduction(directory) if resume is not None else begin(asked, environment())
+    where = environment()
+    if so_far is not None:
+        asked = go_on(asked, so_far, where)
     ended_as_interrupted()
-    shown = Shown(as_json)
-    running = events(asked, so_far)
+    running = events(asked, where)
     try:
-        for event in running:
-            shown.on(event)
+        follow(running, Shown(as_json))
+        failed = ended(directory, as_json)
     except KeyboardInterrupt:
         not_interrupted_again()
         running.close()
-        say(f"interrupted; go on with: dpbench reproduce --resume {directory}")
+        say(f"interrupted; {how_to_go_on(directory) if (directory / FILE).is_file() else 'nothing was begun'}")
         raise typer.Exit(INTERRUPTED) from None
-    made_of = read_reproduction(directory)
-    shown.end(made_of, directory)
-    if not as_json:
-        typer.echo(f"report   {page_of(made_of, directory)}")
-    if shown.failed:
+    if failed:
         raise typer.Exit(FAILURES)
+
+
+def follow(events: Iterable[Event], shown: Shown) -> None:
+    """Show everything. Where no one can be shown anything any more, it goes on: figures are kept as they are made."""
+    heard = True
+    for event in events:
+        heard = heard and told(shown.on, event)
+
+
+def ended(directory: Path, as_json: bool) -> bool:
+    """Say what came of it, and make the page; whether a cell failed, was wrong or timed out, then or before."""
+    made = read(directory)
+    results = read_results(directory) if any(directory.glob("*.jsonl")) else []
+    if as_json:
+        typer.echo(json.dumps(plain(asdict(made)), indent=1, allow_nan=False))
+    else:
+        typer.echo("\n".join([*threefold.together(made), "", f"results  {directory}"]))
+        typer.echo(f"report   {page_of(made, results, directory)}")
+    return any(record.outcome.is_failure for one in results for record in one.records)
 
 
 def listed(wanted: list[tuple[Paper, Figure]], as_json: bool) -> list[str]:
@@ -114,20 +137,15 @@ def _columns(table: list[list[str]]) -> list[list[str]]:
     return [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in table]
 
 
-def made(output: Path | None, resume: Path | None) -> Path:
-    """The directory that everything is written to."""
+def place(output: Path | None, resume: Path | None) -> tuple[Path, Reproduction | None]:
+    """The directory that everything is written to, and what it holds of a run that was broken off."""
     if output is not None and resume is not None:
         raise DpbenchError(f"got --output {output} with --resume {resume}; --resume goes on where it began")
     if resume is not None:
         if not resume.is_dir():
             raise DpbenchError(f"there is no directory {resume}, expected one that dpbench reproduce made")
-        return resume
-    directory = output or Path("results") / f"reproduce-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DpbenchError(f"cannot make the directory {directory}: {error.strerror}") from None
-    return directory
+        return resume, read(resume)
+    return output or Path("results") / f"reproduce-{datetime.now(UTC):%Y%m%dT%H%M%SZ}", None
 
 
 class Shown:
@@ -135,7 +153,6 @@ class Shown:
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
-        self.failed = False
 
     def on(self, event: Event) -> None:
         """Figures on stdout as they are done; everything else on stderr."""
@@ -145,24 +162,15 @@ class Shown:
             case Progress(what=what):
                 say(f"  {what}")
             case Seen(row=row, number=number, of=of):
-                self.failed |= row.outcome.is_failure
                 say(f"  [{number:>{len(str(of))}}/{of}] {line_of(row)}   {row.workload.label()}")
             case Reproduced() if not self._as_json:
                 typer.echo("\n".join(["", *threefold.lines(event), f"  took {duration(event.seconds)}", ""]))
 
-    def end(self, made: Reproduction, directory: Path) -> None:
-        """Shares over all figures, and where everything lies."""
-        if self._as_json:
-            typer.echo(json.dumps(plain(asdict(made)), indent=1, allow_nan=False))
-            return
-        typer.echo("\n".join([*threefold.together(made), "", f"results  {directory}"]))
 
-
-def page_of(made: Reproduction, directory: Path) -> Path:
+def page_of(made: Reproduction, results: Sequence[Results], directory: Path) -> Path:
     """Everything on one page."""
     from dpbench.document.build import build
     from dpbench.document.files import write
 
-    results = read_all(directory) if any(directory.glob("*.jsonl")) else []
     document = build(results, command=made.command, reproduction=made)
     return write(document, directory / "report", ["html"])[0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpbench.cli.said import say, silence
+from dpbench.cli.said import told
 from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import Watch, watch
 from dpbench.cli.workloads import OPTIONS, Axes, in_lists, takes, timing
@@ -110,21 +110,10 @@ def follow(events: Iterable[Started | Event], shown: Watch) -> bool:
     for event in events:
         records = event.done if isinstance(event, Started) else [event]
         failed |= any(isinstance(r, Record) and r.outcome.is_failure for r in records)
-        heard = heard and _told(shown.on, event)
+        heard = heard and told(shown.on, event)
     if heard:
-        _told(shown.end)
+        told(shown.end)
     return failed
-
-
-def _told(tell: Callable[..., None], *event: Started | Event) -> bool:
-    try:
-        tell(*event)
-        sys.stdout.flush()
-    except OSError as error:
-        say(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file")
-        silence(sys.stdout)
-        return False
-    return True
 
 
 def print_cells(cells: list[Cell]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
 
 def say(text: str) -> None:
@@ -13,6 +14,18 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)
+
+
+def told(tell: Callable[..., None], *event: Any) -> bool:
+    """Whether stdout took it; where it did not (a closed pipe, a full disk), what is still said there vanishes."""
+    try:
+        tell(*event)
+        sys.stdout.flush()
+    except OSError as error:
+        say(f"dpbench: stdout: {error.strerror}; the run goes on, into the results file")
+        silence(sys.stdout)
+        return False
+    return True
 
 
 def silence(stream: TextIO) -> None:

@@ -6,14 +6,14 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
-from typing import Any
+from typing import Any, TypeVar
 
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.line import Line
@@ -21,6 +21,9 @@ from dpbench.complexity.tracing import Tracer
 from dpbench.contain import cores
 from dpbench.errors import DpbenchError
 from dpbench.records import Workload
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 FEW = 8
 """Examples of a line's first trace."""
@@ -86,6 +89,19 @@ def survey(tasks: Sequence[Task], pool: Executor | None = None) -> Iterator[Foun
             yield done.result()
         except BrokenProcessPool:
             yield _killed(waiting[done])
+
+
+def mapped(work: Callable[[T], R], given: Iterable[T], pool: Executor | None = None) -> Iterator[R]:
+    """As ``map``, in the processes of ``pool`` where there are some."""
+    if pool is None:
+        yield from map(work, given)
+        return
+    try:
+        with _uninterrupted():
+            found = pool.map(work, given)
+        yield from found
+    except BrokenProcessPool:
+        raise DpbenchError("a process that traced was killed, perhaps for its memory; make room and go on") from None
 
 
 def _killed(task: Task) -> Found:

@@ -41,13 +41,19 @@ def drawn(figure: Reproduced, quantity: str, values: Sequence[Value]) -> Drawing
         caption = f"{what} against {size}, predicted for {figure.card} at full size"
         return Drawing(caption, partial(_lines, values, size, f"{what}, {values[0].unit}"))
     relative = [value for value in values if _any(value.ratio)]
+    said = "by formula, traced" if quantity == "flops" else f"predicted for {figure.card}, measured here"
     if relative:
-        caption = f"{what}, ratio to {relative[0].relative_to}: published, predicted for {figure.card}, measured here"
+        caption = f"{what}, ratio to {relative[0].relative_to}: published, {said}{_cut(relative)}"
         return Drawing(caption, partial(_dots, relative, lambda v: v.ratio, f"{what}, ratio"))
     if any(_any(value.absolute) for value in values) and figure.kind != "decisions":
-        caption = f"{what}, {values[0].unit}: published, by formula, traced"
+        caption = f"{what}, {values[0].unit}: published, {said}{_cut(values)}"
         return Drawing(caption, partial(_dots, list(values), lambda v: v.absolute, f"{what}, {values[0].unit}"))
     return None
+
+
+def _cut(values: Sequence[Value]) -> str:
+    rows = len({value.row for value in values})
+    return f"; the first {MOST_ROWS} of {rows} workloads" if rows > MOST_ROWS else ""
 
 
 def _any(three: Three) -> bool:
@@ -58,7 +64,11 @@ def _varying(values: Sequence[Value]) -> str | None:
     """The one size in which the rows differ, and nothing else."""
     keys = {(v.model, v.sizes.get("B"), v.sizes.get("T"), v.sizes.get("px"), v.row) for v in values}
     several = [i for i in range(4) if len({key[i] for key in keys}) > 1]
-    return ("model", "B", "T", "px")[several[0]] if len(several) == 1 and several[0] else None
+    if len(several) != 1 or not several[0]:
+        return None
+    # Rows of one size may differ in what else a workload has.
+    own = {key[several[0]] for key in keys}
+    return ("model", "B", "T", "px")[several[0]] if None not in own and len(own) == len(keys) else None
 
 
 def _lines(values: Sequence[Value], size: str, label: str) -> Figure:

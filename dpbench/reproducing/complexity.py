@@ -9,11 +9,9 @@ from dpbench.complexity.layers import layers
 from dpbench.papers import Figure, Term
 from dpbench.records import Cell, Workload
 from dpbench.reproducing.counting import Count, Counted
-from dpbench.reproducing.plan import Point
+from dpbench.reproducing.fitting import shown_by
+from dpbench.reproducing.point import Point
 from dpbench.reproduction import Number, Three, Value
-
-SHOWN_BY = {"1": "nonprivate", "2a": "nonprivate", "2b": "nonprivate", "3": "bk", "4": "opacus", "5": "opacus"}
-"""An implementation that goes through a module exactly once."""
 
 
 def values(figure: Figure, points: Sequence[Point], counted: Counted) -> list[Value]:
@@ -31,8 +29,9 @@ def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator
     for term in terms:
         module = term.of.removeprefix("module ")
         is_module = module != term.of
-        flops = counted.cells[Cell(SHOWN_BY[module] if is_module else term.of, workload)]
+        flops = counted.cells[Cell(shown_by(term.of), workload)]
         formula, traced = _module(flops, module) if is_module else (flops.formula, flops.traced)
+        refused = Number(word=f"refused: {flops.reason}")
         yield Value(
             row=f"T={facts.T} d={facts.d} p={facts.p}",
             quantity="flops",
@@ -40,8 +39,8 @@ def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator
             implementation=term.of,
             absolute=Three(
                 published=Number(term.of_layer(facts.T, facts.d, facts.p)),
-                predicted=Number(None if formula is None else formula / unit),
-                measured=Number(None if traced is None else traced / unit),
+                predicted=refused if flops.reason else Number(None if formula is None else formula / unit),
+                measured=refused if flops.reason else Number(None if traced is None else traced / unit),
             ),
             relative_to="",
         )

@@ -7,7 +7,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from dpbench.complexity.predict import predict
-from dpbench.complexity.survey import FEW
+from dpbench.complexity.survey import FEW, mapped
+from dpbench.errors import DpbenchError
 from dpbench.papers import Quantity
 from dpbench.records import MAX, Cell, Workload
 from dpbench.reproduction import Number
@@ -66,15 +67,22 @@ def count(cells: Iterable[Cell], pool: Executor | None) -> Generator[Workload, N
     by_workload: dict[Workload, list[str]] = {}
     for cell in cells:
         by_workload.setdefault(cell.workload, []).append(cell.implementation)
-    run = map if pool is None else pool.map
     found: dict[Cell, Count] = {}
-    for workload, costs in zip(by_workload, run(_count, by_workload, by_workload.values()), strict=True):
+    counting = mapped(_count, list(by_workload.items()), pool)
+    for workload, costs in zip(by_workload, counting, strict=True):
         found |= {Cell(name, workload): flops for name, flops in costs.items()}
         yield workload
     return Counted(found)
 
 
-def _count(workload: Workload, names: list[str]) -> dict[str, Count]:
+def _count(asked: tuple[Workload, list[str]]) -> dict[str, Count]:
+    workload, names = asked
+    try:
+        predicted = predict(workload, names)
+    except Exception as error:
+        # Whatever a model raises is a reason, as where lines are traced.
+        reason = str(error) if isinstance(error, DpbenchError) else f"{type(error).__name__}: {error}".splitlines()[0]
+        return {name: Count(None, None, None, reason=reason) for name in names}
     return {
         p.implementation: Count(
             formula=None if p.analytic is None else float(p.analytic.total()),
@@ -84,5 +92,5 @@ def _count(workload: Workload, names: list[str]) -> dict[str, Count]:
             formula_modules=dict(p.analytic or {}),
             reason=p.reason,
         )
-        for p in predict(workload, names)
+        for p in predicted
     }

@@ -8,10 +8,12 @@ from concurrent.futures import Executor
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
 from dpbench.complexity.modules import by_parameter
+from dpbench.complexity.survey import mapped
 from dpbench.facts import added
 from dpbench.papers import Figure
 from dpbench.records import Workload
-from dpbench.reproducing.plan import Point, matches
+from dpbench.reproducing.fitting import matches
+from dpbench.reproducing.point import Point
 from dpbench.reproduction import Number, Three, Value
 
 Layers = tuple[tuple[str, int, int, int], ...]
@@ -21,8 +23,7 @@ Layers = tuple[tuple[str, int, int, int], ...]
 def of_networks(points: Sequence[Point], pool: Executor | None) -> dict[Workload, Layers]:
     """The layers of every workload."""
     workloads = list(dict.fromkeys(point.full.workload for point in points))
-    run = map if pool is None else pool.map
-    return dict(zip(workloads, run(_layers, workloads), strict=True))
+    return dict(zip(workloads, mapped(_layers, workloads, pool), strict=True))
 
 
 def values(figure: Figure, found: Mapping[Workload, Layers]) -> Iterator[Value]:

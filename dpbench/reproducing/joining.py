@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from dpbench.papers import UNITS, Figure, Printed, Quantity, Reason, Row
+from dpbench.papers import BOUND, UNITS, Figure, Printed, Quantity, Reason, Row
 from dpbench.records import Workload
 from dpbench.reproducing.counting import Counted, is_counted
+from dpbench.reproducing.fitting import matches
 from dpbench.reproducing.measuring import Measured
-from dpbench.reproducing.plan import Point, matches
+from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import Predicted
 from dpbench.reproduction import FAR, Number, Three, Value
 from dpbench.suite import BASELINE
@@ -23,19 +24,20 @@ class Found:
     predicted: Predicted
     counted: Counted
     """FLOPs, and memory of small batches."""
-    measured: Measured
+    measured: Sequence[Measured]
+    """Of each run."""
 
 
 def values(figure: Figure, points: Sequence[Point], found: Found) -> list[Value]:
     """Every number, in the order of the suites, with the printed rows of a workload one after the other."""
     made: list[Value] = []
-    for run in figure.run:
+    for run, measured in zip(figure.run, found.measured, strict=True):
         own = [point for point in points if point.run is run]
         for quantity in run.quantities:
             for workload in dict.fromkeys(point.full.workload for point in own):
                 some = [point for point in own if point.full.workload == workload]
                 for row in _rows(figure, workload, quantity):
-                    made += _of_row(row, some, quantity, found)
+                    made += _of_row(row, some, quantity, found, measured)
     return [reasoned(value, figure) for value in made]
 
 
@@ -45,17 +47,17 @@ def _rows(figure: Figure, workload: Workload, quantity: Quantity) -> list[Row]:
     return printed or [Row(model=workload.model)]
 
 
-def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found) -> Iterator[Value]:
+def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found, measured: Measured) -> Iterator[Value]:
     base = row.relative_to or BASELINE
-    absolutes = {p.full.implementation: _three(row, p, quantity, found) for p in points}
+    absolutes = {p.full.implementation: _three(row, p, quantity, found, measured) for p in points}
     by_name = {p.full.implementation: p for p in points}
     for name, point in by_name.items():
         printed = row.of(quantity)
         if row.relative_to and name not in printed:
             continue
         absolute, reference = absolutes[name], absolutes.get(base, Three())
-        ratio = Three() if name == base else _ratio(absolute, reference)
-        paired = found.measured.ratio(point.here, quantity)
+        ratio = Three() if name == base else _ratio(absolute, reference, base)
+        paired = measured.ratio(point.here, quantity)
         if name != base and base == BASELINE and paired is not None:
             ratio = replace(ratio, measured=paired)
         if row.relative_to:
@@ -71,17 +73,17 @@ def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found)
             absolute=absolute,
             ratio=ratio,
             relative_to=base,
-            expected_here=_expected(found.measured, point, by_name.get(base), quantity),
+            expected_here=_expected(measured, point, by_name.get(base), quantity),
             at=_at(point, quantity),
         )
 
 
-def _three(row: Row, point: Point, quantity: Quantity, found: Found) -> Three:
+def _three(row: Row, point: Point, quantity: Quantity, found: Found, runs: Measured) -> Three:
     printed = row.of(quantity).get(point.full.implementation)
     published = Number() if printed is None else _number(printed)
     if quantity == "flops":
         return Three(published, found.counted.formula(point.full), found.counted.traced(point.full))
-    measured = found.measured.of(point.here, quantity)
+    measured = runs.of(point.here, quantity)
     if quantity == "memory" and is_counted(point.full, quantity):
         return Three(published, found.counted.memory(point.full), measured)
     return Three(published, found.predicted.of(point.full, quantity), measured)
@@ -91,10 +93,17 @@ def _number(printed: Printed) -> Number:
     return Number(word=printed) if isinstance(printed, str) else Number(float(printed))
 
 
-def _ratio(one: Three, other: Three) -> Three:
+def _ratio(one: Three, other: Three, base: str) -> Three:
     def over(a: Number, b: Number) -> Number:
-        if a.word or b.word:
-            return Number(word=a.word or b.word) if a and b else Number()
+        if not (a and b):
+            return Number()
+        bound = BOUND.fullmatch(a.word)
+        if a.word and not bound:
+            return a
+        if b.word:
+            return Number(word=f"no ratio: {base} is {b.word}")
+        if bound:
+            return Number(word=f"{bound[1]}{float(bound[2]) / b.value:.3g}") if b.value else Number()
         return Number(a.value / b.value) if a.value is not None and b.value else Number()
 
     return Three(
@@ -137,7 +146,9 @@ def reasoned(value: Value, figure: Figure) -> Value:
     fitting = [reason for reason in figure.reason if _fits(reason, value)]
     if not fitting:
         return value
-    return replace(value, reason=" ".join(r.says for r in fitting), sure=fitting[-1].sure)
+    return replace(
+        value, reason=" ".join(r.says for r in fitting), sure=", ".join(dict.fromkeys(r.sure for r in fitting))
+    )
 
 
 def _fits(reason: Reason, value: Value) -> bool:

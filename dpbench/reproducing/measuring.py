@@ -14,7 +14,7 @@ from dpbench.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Rows by cell, of what was run for one figure."""
+    """Rows by cell, of one run of a figure."""
 
     rows: Mapping[Cell, Row]
 
@@ -33,17 +33,22 @@ class Measured:
 
     def ratio(self, cell: Cell | None, quantity: Quantity) -> Number | None:
         """Its ratio to the baseline, where rounds were paired; None: by its values."""
-        row = self.rows.get(cell) if cell is not None else None
-        if row is None or quantity != "throughput" or row.speed_relative is None or row.partial:
+        row = self._whole(cell)
+        if row is None or quantity != "throughput" or row.speed_relative is None:
             return None
         return Number(row.speed_relative, low=row.speed_relative_low, high=row.speed_relative_high)
 
     def expected(self, cell: Cell | None) -> float | None:
         """Seconds of an example on this machine by its roofline, where it is calibrated."""
+        row = self._whole(cell)
+        if row is None or row.record.traced is None or row.record.traced.roofline is None or not row.record.examples:
+            return None
+        return row.record.traced.roofline.expected / row.record.examples
+
+    def _whole(self, cell: Cell | None) -> Row | None:
+        """The row of what is right, and trained everything."""
         row = self.rows.get(cell) if cell is not None else None
-        roofline = getattr(row.record.traced, "roofline", None) if row is not None else None
-        examples = row.record.examples if row is not None else None
-        return roofline.expected / examples if roofline is not None and examples else None
+        return row if row is not None and row.outcome is Outcome.OK and not row.partial else None
 
 
 def _throughput(row: Row) -> Number:

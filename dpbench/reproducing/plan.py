@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from dpbench import sweep
+from dpbench.cards import card
 from dpbench.errors import DpbenchError
-from dpbench.papers import Figure, Here, Row, Run
-from dpbench.records import MAX, Cell, Workload
+from dpbench.papers import Figure, Here, Run
+from dpbench.precision import check_device
+from dpbench.records import Cell, Workload
+from dpbench.reproducing.begun import Asked
+from dpbench.reproducing.fitting import refuse_misfits
+from dpbench.reproducing.point import Point
 from dpbench.selection import parse
 from dpbench.suite import Suite, load
 from dpbench.suitefile import validate
-from dpbench.sweep import cells_of
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One implementation on one workload of a figure."""
-
-    run: Run
-    full: Cell
-    here: Cell | None
-    """As it is measured; None where it is left out."""
 
 
 def points(figure: Figure, device: str | None) -> list[Point]:
@@ -36,36 +32,46 @@ def points(figure: Figure, device: str | None) -> list[Point]:
     found = []
     for run in figure.run:
         out = parse(run.here.left_out) if run.here.left_out and device is None else None
-        for cell in cells_of(load(run.suite), run.select or None):
-            size = reduced(cell.workload, run.here) if device is None else replace(cell.workload, device=device)
+        for cell in sweep.cells_of(load(run.suite), run.select or None):
+            size = (
+                reduced(cell.workload, run.here, f"figure {figure.id}, here")
+                if device is None
+                else replace(cell.workload, device=device)
+            )
             here = None if out is not None and out(cell) else Cell(cell.implementation, size)
             found.append(Point(run, cell, here))
-    for row in figure.row:
-        if not any(matches(row, point.full.workload) for point in found):
-            raise DpbenchError(
-                f"figure {figure.id}: the row of {row.model} (T={row.T}, image={row.image}, B={row.B}) fits no cell "
-                f"of {', '.join(run.suite for run in figure.run) or 'any suite'}; expected a workload of that model "
-                "and size"
-            )
+    refuse_misfits(figure, found)
     return found
 
 
-def matches(row: Row, workload: Workload) -> bool:
-    """Whether a printed row is of that workload, whatever the model's options; the largest batch is of every B."""
-    return (
-        row.model in (workload.model, workload.model.partition("(")[0])
-        and row.T in (None, workload.seq_len)
-        and row.image in (None, workload.image_size)
-        and (workload.batch == MAX or row.B in (None, workload.batch))
-    )
+def refuse_impossible(figure: Figure, points: Iterable[Point], asked: Asked) -> None:
+    """Raise DpbenchError for a device or a card that is not there, and for what they cannot do."""
+    if asked.device is not None:
+        check_device(asked.device)
+    if figure.kind != "cost":
+        return
+    on = card(asked.card or figure.card)
+    for point in points:
+        if "throughput" in point.run.quantities:
+            on.peak(point.full.workload.precision)
+        if point.here is not None and asked.measured is not False and any(measured(point.run)):
+            sweep.refuse_impossible(point.here.workload, suite_of(figure, point.run, asked.device).memory)
 
 
-def reduced(workload: Workload, here: Here) -> Workload:
-    """The same at the size that is measured here."""
+def reduced(workload: Workload, here: Here, where: str) -> Workload:
+    """The same at the size that is measured here.
+
+    Raises:
+        DpbenchError: an axis or a value that no suite may have; ``where`` says where it stands.
+    """
     changed = {axis: value for axis, given in here.axes.items() if (value := _one(given, workload, axis)) is not None}
     # What a suite would refuse is refused here, and with the same words.
-    validate({"axes": {"model": "any", "batch": 1, **changed}}, "here.axes")
-    return replace(workload, **changed)
+    length = {name: getattr(here, name) for name in ("rounds", "budget_s", "timeout_s", "memory")}
+    axes = validate({"axes": {"model": "any", "batch": 1, **changed}, **length}, where).axes
+    values = {axis: getattr(axes, axis) for axis in changed}
+    if several := [axis for axis, given in values.items() if len(given) != 1 or axis == "implementation"]:
+        raise DpbenchError(f"{where}: axes.{several[0]} is {changed[several[0]]!r}, expected one value for a workload")
+    return replace(workload, **{axis: given[0] for axis, given in values.items()})
 
 
 def _one(given: Any, workload: Workload, axis: str) -> Any:
@@ -76,7 +82,8 @@ def _one(given: Any, workload: Workload, axis: str) -> Any:
 def suite_of(figure: Figure, run: Run, device: str | None) -> Suite:
     """How long, and what, is measured of a run's cells."""
     full, here = load(run.suite), run.here
-    name = f"{figure.id}-{run.suite}"
+    # No two runs are called the same: an id has no dot, and a suite may be in two runs, or a file anywhere.
+    name = f"{figure.id}.{1 + [one is run for one in figure.run].index(True)}.{Path(run.suite).stem}"
     measure = tuple(measured(run))
     if device is not None:
         return replace(full, name=name, measure=measure)

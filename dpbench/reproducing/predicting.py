@@ -53,26 +53,31 @@ def _key(cell: Cell) -> Cell:
 
 
 def _largest(cell: Cell, line: Line, card: Card) -> Number:
-    batch = line.largest(card.capacity, worth_running(cell.implementation, MOST))
+    batch = _most(cell, line, card)
     return Number(float(batch)) if batch else OOM
+
+
+def _most(cell: Cell, line: Line, card: Card) -> int:
+    return line.largest(card.capacity, worth_running(cell.implementation, MOST))
+
+
+def _batch(cell: Cell, line: Line, card: Card) -> int:
+    """Its own, or the largest that fits; 0 where none does."""
+    return _most(cell, line, card) if cell.workload.batch == MAX else cell.workload.physical
 
 
 def _throughput(cell: Cell, line: Line, card: Card) -> Number:
     """Examples per second at its batch."""
-    batch = cell.workload.batch
-    if batch == MAX:
-        largest = _largest(cell, line, card).value
-        if largest is None:
-            return OOM
-        batch = int(largest)
-    if line.need(batch) > card.capacity:
+    batch = _batch(cell, line, card)
+    if not batch or line.need(batch) > card.capacity:
         return OOM
     return Number(batch / seconds(line.at(batch), card, cell.workload.precision).expected)
 
 
 def _memory(cell: Cell, line: Line, card: Card) -> Number:
     """GB that the tensors of a step take, with what is there before it."""
-    return Number(line.need(cell.workload.physical) / 1e9)
+    batch = _batch(cell, line, card)
+    return Number(line.need(batch) / 1e9) if batch else OOM
 
 
 def _flops(cell: Cell, line: Line, card: Card) -> Number:

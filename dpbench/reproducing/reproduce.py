@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +15,15 @@ from dpbench.complexity.survey import workers
 from dpbench.forkserver import ForkServer
 from dpbench.records import Cell, Record
 from dpbench.reproducing import complexity, decisions, joining
+from dpbench.reproducing.begun import Asked, held, opened
 from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproducing.measuring import Measured
-from dpbench.reproducing.plan import Point, command, points, suite_of
+from dpbench.reproducing.plan import command, points, refuse_impossible, suite_of
+from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import predict
-from dpbench.reproduction import Cited, Reproduced, Reproduction, Value, write
+from dpbench.reproduction import Reproduced, Reproduction, Value, write
+from dpbench.results import read
 from dpbench.rows import Row, rows
 from dpbench.sweep import Started, sweep
 
@@ -29,43 +31,18 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is reproduced, and how."""
-
-    figures: tuple[tuple[papers.Paper, papers.Figure], ...]
-    directory: Path
-    device: str | None = None
-    """Where suites are measured at full size; None: on the CPU, at their reduced size."""
-    card: str | None = None
-    """Predictions are for it; None: for the card that each figure was printed for."""
-    measured: bool = True
-    command: str = ""
-
-
-def begin(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
-    """An empty reproduction."""
-    cited = {paper.id: Cited(id=paper.id, citation=paper.citation, url=paper.url) for paper, _ in asked.figures}
-    return Reproduction(
-        command=asked.command,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-        device=asked.device or "cpu, at the reduced sizes",
-        environment=dict(environment),
-        papers=tuple(cited.values()),
-        asked=tuple(figure.id for _, figure in asked.figures),
-    )
-
-
-def reproduce(asked: Asked, so_far: Reproduction) -> Generator[Event, None, Reproduction]:
-    """Every figure that ``so_far`` lacks; each is written to the directory when it is given.
+def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, None, Reproduction]:
+    """Every figure that is not there yet; each is written to the directory when it is given.
 
     Raises:
         DpbenchError: what can be known to be wrong, before anything is done.
     """
     planned = [(figure, points(figure, asked.device)) for _, figure in asked.figures]
-    done = {figure.id for figure in so_far.figures}
-    # Workers first: what they inherit from a process that has measured would not be quiet.
-    with ForkServer() as server, workers() as pool:
+    for figure, own in planned:
+        refuse_impossible(figure, own, asked)
+    with held(asked.directory), ForkServer() as server, workers() as pool:
+        so_far = opened(asked, environment)
+        done = {figure.id for figure in so_far.figures}
         for number, (figure, own) in enumerate(planned, start=1):
             if figure.id in done:
                 continue
@@ -142,22 +119,24 @@ def _costs(
     wanted = [p.full for p in own if not all(is_counted(p.full, q) for q in p.run.quantities)]
     predicting = predict(wanted, card(made.card), pool)
     predicted = yield from _progress(predicting, lambda one: f"traced: {one.implementation} {one.task.label}")
-    measured: dict[Cell, Row] = {}
+    measured: list[Measured] = []
     files: list[str] = []
     left_out = [
-        f"{p.run.suite}: {p.run.here.left_out} ({p.run.here.why})" for p in own if p.here is None and asked.measured
+        f"{p.run.suite}: {p.run.here.left_out} ({p.run.here.why})"
+        for p in own
+        if p.here is None and asked.measured is not False
     ]
-    if asked.measured:
-        for run in figure.run:
-            cells = [p.here for p in own if p.run is run and p.here is not None]
-            if not cells:
-                continue
-            path, found = yield from _measured(figure, run, cells, asked, server)
-            measured |= found
-            files.append(path.name)
-    else:
+    for run in figure.run:
+        cells = [p.here for p in own if p.run is run and p.here is not None]
+        if asked.measured is False or not cells or not suite_of(figure, run, asked.device).measure:
+            measured.append(Measured({}))
+            continue
+        path, found = yield from _measured(figure, run, cells, asked, server)
+        measured.append(Measured(found))
+        files.append(path.name)
+    if asked.measured is False:
         left_out.append("nothing was measured, as was asked for")
-    values = joining.values(figure, own, joining.Found(predicted, counted, Measured(measured)))
+    values = joining.values(figure, own, joining.Found(predicted, counted, measured))
     return replace(made, values=tuple(values), left_out=tuple(dict.fromkeys(left_out)), files=tuple(files))
 
 
@@ -166,7 +145,7 @@ def _measured(
 ) -> Generator[Event, None, tuple[Path, dict[Cell, Row]]]:
     """Run them, or what an earlier run of the same directory has not done of them."""
     suite = suite_of(figure, run, asked.device)
-    before = sorted(asked.directory.glob(f"{suite.name}-*.jsonl"))
+    before = [one for one in sorted(asked.directory.glob("*.jsonl")) if read(one).header.suite == suite.name]
     path = asked.directory
     records: list[Record] = []
     unique = list(dict.fromkeys(cells))
