@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dpbench.complexity.line import Line
-from dpbench.complexity.trace import Operation, Trace
-
 SUITE = """
 rounds = 1
 budget_s = 0.01
