@@ -49,6 +49,7 @@ reproduce: $(STAMP) ## The figures of the BK paper: published, predicted, measur
 	$(BIN)/dpbench calibrate --threads 1
 	rm -rf $(REPRODUCED)
 	$(BIN)/dpbench reproduce --output $(REPRODUCED)
+	$(BIN)/dpbench report $(REPRODUCED) --formats html,md,svg
 
 calibrated: $(STAMP) ## Predicted against measured step times on this machine, into results/reference
 	$(BIN)/dpbench calibrate --threads 1

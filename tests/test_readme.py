@@ -9,7 +9,7 @@ import torch
 import typer
 
 import tests.zoo as zoo
-from dpbench import suite
+from dpbench import papers, suite
 from dpbench.cli import app
 from dpbench.models import build
 from dpbench.preparation import prepare
@@ -88,3 +88,17 @@ def test_the_workflow_is_the_one_that_init_writes(tmp_path):
 def test_only_commands_that_exist_are_named():
     known = list(typer.main.get_command(app).commands)
     assert set(re.findall(r"(?:`|\$ )dpbench ([a-z]+)", README)) <= set(known)
+
+
+def test_your_own_paper_is_whole(tmp_path):
+    path = tmp_path / "mine2026.toml"
+    path.write_text(block("toml", 'id = "mine2026"'))
+    (figure,) = papers.read(path).figure
+    assert figure.numbers == 3
+    assert figure.run[0].here.axes == {"batch": 8, "precision": "fp32"}
+
+
+def test_every_picture_that_is_shown_is_there():
+    shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README)
+    assert len(shown) >= 2
+    assert all((Path(__file__).parents[1] / picture).is_file() for picture in shown)
