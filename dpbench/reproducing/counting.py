@@ -78,7 +78,7 @@ def count(cells: Iterable[Cell], pool: Executor | None) -> Generator[Workload, N
 def _count(asked: tuple[Workload, list[str]]) -> dict[str, Count]:
     workload, names = asked
     try:
-        predicted = predict(workload, names)
+        predicted = list(predict(workload, names))
     except Exception as error:
         # Whatever a model raises is a reason, as where lines are traced.
         reason = str(error) if isinstance(error, DpbenchError) else f"{type(error).__name__}: {error}".splitlines()[0]

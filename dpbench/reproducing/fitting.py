@@ -45,7 +45,7 @@ def _rows(figure: Figure, points: Sequence[Point]) -> Iterator[str]:
             yield f"{what} fits no cell of {suites}; expected a workload of that model and size"
             continue
         for quantity in UNITS:
-            there = {p.full.implementation for p in own if quantity in p.run.quantities}
+            there = dict.fromkeys(p.full.implementation for p in own if quantity in p.run.quantities)
             needed = [*row.of(quantity), *([row.relative_to] if row.relative_to and row.of(quantity) else [])]
             for name in [name for name in needed if name not in there]:
                 yield (

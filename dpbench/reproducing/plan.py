@@ -18,7 +18,7 @@ from dpbench.reproducing.fitting import refuse_misfits
 from dpbench.reproducing.point import Point
 from dpbench.selection import parse
 from dpbench.suite import Suite, load
-from dpbench.suitefile import validate
+from dpbench.suitefile import AXES, validate
 
 
 def points(figure: Figure, device: str | None) -> list[Point]:
@@ -64,7 +64,8 @@ def reduced(workload: Workload, here: Here, where: str) -> Workload:
     Raises:
         DpbenchError: an axis or a value that no suite may have; ``where`` says where it stands.
     """
-    changed = {axis: value for axis, given in here.axes.items() if (value := _one(given, workload, axis)) is not None}
+    given = {axis: _one(value, workload, axis) for axis, value in here.axes.items()}
+    changed = {axis: value for axis, value in given.items() if value is not None or axis not in AXES}
     # What a suite would refuse is refused here, and with the same words.
     length = {name: getattr(here, name) for name in ("rounds", "budget_s", "timeout_s", "memory")}
     axes = validate({"axes": {"model": "any", "batch": 1, **changed}, **length}, where).axes

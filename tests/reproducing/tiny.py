@@ -1,13 +1,24 @@
-"""A paper with two small figures, its suite, and what measuring and tracing would give of it."""
+"""A paper with two small figures and its suite, and what is asked of them without processes."""
 
 from __future__ import annotations
 
+<<<<<<< HEAD
+=======
+from contextlib import nullcontext
+
+from dpbench.papers import chosen, read_all
+from dpbench.reproducing import reproduce
+from dpbench.reproducing.begun import Asked
+
+ENVIRONMENT = {"machine": {"id": "m1"}}
+
+>>>>>>> h5
 SUITE = """
 rounds = 1
 budget_s = 0.01
 
 [axes]
-implementation = "bk"
+implementation = ["bk", "opacus"]
 threads = 1
 
 [[models]]
@@ -31,7 +42,7 @@ quantities = ["throughput", "memory"]
 rounds = 1
 budget_s = 0.01
 axes = { batch = { "16" = 12 } }
-left_out = "B=8 and opacus"
+left_out = "B=16 and opacus"
 why = "slow"
 [[figure.row]]
 model = "synthetic:mlp"
@@ -54,3 +65,16 @@ def written(directory, paper=PAPER, suite=SUITE):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
     return directory / "papers" / "mine.toml"
+
+
+def unprocessed(monkeypatch, launcher):
+    """Children are ``launcher``'s, and traces are taken in this process."""
+    monkeypatch.setattr(reproduce, "ForkServer", lambda: nullcontext(launcher))
+    monkeypatch.setattr(reproduce, "workers", lambda: nullcontext(None))
+    monkeypatch.setattr("dpbench.environment.environment", lambda: ENVIRONMENT)
+
+
+def asked(directory, *figures, **more):
+    """What would be asked in the directory of the paper."""
+    found = chosen(read_all([directory / "papers" / "mine.toml"]), figures)
+    return Asked(figures=tuple(found), directory=directory / "out", **more)

@@ -1,0 +1,82 @@
+"""Reproduced figures in a report: words and no numbers, reasons beside differences, and what is left out."""
+
+from dataclasses import replace
+
+import pytest
+
+from dpbench.document.build import build
+from dpbench.document.parts import Chart, Grid, Kind
+from dpbench.document.reproduced import sections, sentences
+from dpbench.results import read
+from tests.document.results_for_tests import column
+from tests.records_for_tests import record, write
+from tests.reporting.test_threefold import value
+from tests.test_reproduction import figure, reproduction
+
+
+def grid(*values, **more):
+    (section,) = sections(reproduction(figure(*values, **more)), {})
+    (found,) = [part for part in section.parts if isinstance(part, Grid)]
+    return found
+
+
+def test_a_word_is_never_a_number():
+    words = ("wrong: by 0.1", "refused: r", "failed: r", "timed out: r", "not all parameters trained: a", "oom")
+    made = grid(*(value(f"impl{i}", (None, 1.0, word), (None, 1.0, word)) for i, word in enumerate(words)))
+    for title in ("measured here", "ratio measured"):
+        entries = column(made, title)
+        assert [e.text for e in entries] == [word.partition(":")[0] for word in words]
+        assert all(e.value is None and e.kind is Kind.MUTED for e in entries)
+    assert column(made, "measured here")[0].note == "by 0.1"
+
+
+def test_a_reason_stands_beside_a_difference_or_that_none_is_known():
+    off = column(
+        grid(
+            value("bk", (100.0, 150.0), reason="Because.", sure="found"),
+            value("opacus", (100.0, 50.0)),
+            value("vmap", (100.0, 110.0)),
+        ),
+        "off",
+    )
+    assert [e.note for e in off] == ["Because. [found]", "no reason is known", ""]
+    assert [e.kind is Kind.BAD for e in off] == [False, True, False]
+    assert [e.text for e in off] == ["+50%", "-50%", "+10%"]
+
+
+def test_columns_that_say_nothing_are_left_out():
+    titles = [c.title for c in grid(value("bk", (None, 1.0))).columns]
+    assert titles == ["workload", "implementation", "predicted"]
+
+
+def test_what_is_known_and_what_was_left_out_is_said():
+    known = {"precision": "not stated"}
+    (section,) = sections(reproduction(figure(value(), known=known, left_out=("s: B=64 (slow)",))), {})
+    assert "Precision: not stated." in section.prose
+    assert "Left out: s: B=64 (slow)." in section.prose
+
+
+@pytest.mark.parametrize("kind", ["cost", "decisions"])
+def test_charts_can_be_drawn(kind):
+    layers = {"m px=224": (("conv", 49, 27, 64), ("fc", 1, 64, 10))} if kind == "decisions" else {}
+    made = reproduction(figure(value("bk", (80.0, 90.0), (0.8, 0.9)), kind=kind, layers=layers))
+    (section,) = sections(made, {})
+    drawn = [part for part in section.parts if isinstance(part, Chart)]
+    assert drawn
+    assert all(chart.draw().axes for chart in drawn)
+
+
+def test_tables_name_the_results_that_they_are_from(tmp_path):
+    path = write(tmp_path, [record("bk")])
+    made = reproduction(figure(value("bk", (80.0, 90.0)), files=(path.name,)))
+    document = build([read(path)], reproduction=made)
+    (found,) = [p for s in document.sections for p in s.parts if getattr(p, "id", "") == "paper-one-throughput"][-1:]
+    assert found.sources == ("A",)
+    assert document.title == "Reproduced: p"
+
+
+def test_without_results_there_is_a_report_all_the_same():
+    document = build([], reproduction=reproduction(figure(value("bk", (80.0, 90.0)))))
+    assert document.sections[0].id == "paper-one"
+    assert document.summary[0] == "Reproduced, 1 figures beside C."
+    assert "Reproduced, 0 figures beside C." in sentences(replace(reproduction()))
