@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
 from contextlib import nullcontext
 
 from dpbench.papers import chosen, read_all
@@ -12,7 +10,6 @@ from dpbench.reproducing.begun import Asked
 
 ENVIRONMENT = {"machine": {"id": "m1"}}
 
->>>>>>> h5
 SUITE = """
 rounds = 1
 budget_s = 0.01
