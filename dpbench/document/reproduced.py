@@ -37,10 +37,9 @@ def sentences(reproduction: Reproduction) -> list[str]:
 
 
 def _prose(figure: Reproduced) -> Iterator[str]:
-    if figure.printed:
-        yield f"Printed: {figure.printed}. Read: {figure.read}. Predicted for: {figure.card}."
-    else:
-        yield f"Not printed by the paper in this form. Predicted for: {figure.card}."
+    on = f" Predicted for: {figure.card}." if figure.kind == "cost" else ""
+    where = f"Printed: {figure.printed}. Read: {figure.read}." if figure.printed else "Not printed in this form."
+    yield where + on
     yield from (f"{name.capitalize()}: {said}." for name, said in figure.known.items())
     yield from (f"{said[0].upper()}{said[1:]}." for said in notes(figure))
     if figure.commands:

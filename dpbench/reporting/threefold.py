@@ -13,7 +13,8 @@ def lines(figure: Reproduced) -> list[str]:
     """Heading, a table, and what has to be said of it."""
     head = f"{figure.title} [{figure.id}]"
     where = f"printed: {figure.printed}; read: {figure.read}" if figure.printed else "not printed: ours"
-    text = [head, f"  {where}; predicted for {figure.card}"]
+    on = f"; predicted for {figure.card}" if figure.kind == "cost" else ""
+    text = [head, f"  {where}{on}"]
     for quantity in dict.fromkeys(value.quantity for value in figure.values):
         own = [value for value in figure.values if value.quantity == quantity]
         text += ["", *(f"  {line}" for line in _table(own))]

@@ -48,9 +48,9 @@ def refuse_impossible(figure: Figure, points: Iterable[Point], asked: Asked) -> 
     """Raise DpbenchError for a device or a card that is not there, and for what they cannot do."""
     if asked.device is not None:
         check_device(asked.device)
+    on = card(asked.card or figure.card)
     if figure.kind != "cost":
         return
-    on = card(asked.card or figure.card)
     for point in points:
         if "throughput" in point.run.quantities:
             on.peak(point.full.workload.precision)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.papers import chosen, read_all
+from dpbench.papers import chosen, read, read_all
+from dpbench.reportpath import find
 from dpbench.reproducing.begun import Asked
 from dpbench.reproducing.plan import command, measured, points, refuse_impossible, suite_of
 from dpbench.sweep import names
@@ -144,3 +145,10 @@ def test_runs_of_one_suite_have_names_of_their_own(here):
 )
 def test_what_is_taken_of_a_cell(here, quantities, taken):
     assert list(measured(here()[0].run[0].model_copy(update={"quantities": quantities}))) == taken
+
+
+def test_a_card_that_is_unknown_is_refused_also_where_nothing_is_predicted_for_it(tmp_path):
+    ((paper, figure),) = chosen([read(find("papers/bu2023.toml"))], ["complexity"])
+    wanted = Asked(figures=((paper, figure),), directory=tmp_path, card="FOO")
+    with pytest.raises(DpbenchError, match="unknown card 'FOO'"):
+        refuse_impossible(figure, [], wanted)
