@@ -175,6 +175,8 @@ def _read_header(path: Path, line: bytes) -> tuple[Header, int]:
         value = json.loads(unsealed(line))
     except ValueError:
         raise _not_ours(path, line) from None
+    except DpbenchError as error:
+        raise DpbenchError(f"{path}, line 1: {error}") from None
     if not isinstance(value, dict) or value.pop("kind", None) != "header" or "dpbench" not in value:
         raise _not_ours(path, line)
     try:

@@ -5,8 +5,8 @@ from dpbench import reportpath
 
 
 def test_in_a_checkout_it_is_the_directory_beside_the_package():
-    assert reportpath.find("published.toml") == Path(dpbench.__file__).parents[1] / "report" / "published.toml"
-    assert reportpath.find("published.toml").is_file()
+    assert reportpath.find("charts.mplstyle") == Path(dpbench.__file__).parents[1] / "report" / "charts.mplstyle"
+    assert reportpath.find("charts.mplstyle").is_file()
 
 
 def test_installed_it_lies_in_the_package(monkeypatch, tmp_path):

@@ -56,8 +56,9 @@ def judged(model: str, cells: list[Cell], records: list[Record]) -> Answer:
     said, right = [], len(records) == len(cells)
     for row in rows(records):
         name, theirs = row.implementation, published[row.implementation]
-        base = published["nonprivate"]
-        ratio = "oom" if isinstance(theirs, str) or isinstance(base, str) else f"{theirs / base:.2f}"
+        plain = published["nonprivate"]
+        ratio = "oom" if isinstance(theirs, str) or isinstance(plain, str) else f"{theirs / plain:.2f}"
+        base = plain if isinstance(plain, str) else f"{plain:g}"
         told[name] = {
             "outcome": str(row.outcome), "reason": row.reason, "examples_per_s": row.examples_per_s,
             "ratio": row.speed_relative, "peak": row.memory, "published": theirs, "published_ratio": ratio,
@@ -66,7 +67,7 @@ def judged(model: str, cells: list[Cell], records: list[Record]) -> Answer:
         right = right and row.outcome in allowed
         mine = f"{row.examples_per_s:.0f}/s" if row.examples_per_s else f"{row.outcome} {row.reason}"
         mine += f" {row.speed_relative:.2f}" if row.speed_relative and name != "nonprivate" else ""
-        said.append(f"{name} {mine} ({theirs if name == 'nonprivate' else ratio})")
+        said.append(f"{name} {mine} ({base if name == 'nonprivate' else ratio})")
     if not records:
         return could_not(part(model), expected, "no cell was finished")
     return answer(part(model), expected, ", ".join(said), right, label=label(cells[0].workload), cells=told)
