@@ -127,12 +127,12 @@ def _panel(axes: Axes, row: str, values: Sequence[Value], of: Callable[[Value], 
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.05 * axes.get_xlim()[1])
 
 
 def _dot(axes: Axes, n: Number, y: float, look: dict[str, Any]) -> None:
     if n.value is not None:
-        axes.plot([n.value], [y], linestyle="", zorder=3, **look)
+        axes.plot([n.value], [y], linestyle="", zorder=3, clip_on=False, **look)
 
 
 def _wrapped(row: str) -> str:
