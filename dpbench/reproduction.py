@@ -17,7 +17,7 @@ from typing import Any
 
 from dpbench.decoding import decode
 from dpbench.errors import DpbenchError
-from dpbench.papers import BOUND
+from dpbench.paper import BOUND
 from dpbench.records import plain
 
 FILE = "reproduction.json"

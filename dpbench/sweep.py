@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,11 +129,17 @@ def settings_of(suite: Suite) -> dict[str, Any]:
 
 def check(server: Launcher, cells: Sequence[Cell], timeout_s: float, memory: str | None = None) -> None:
     """Raise for every workload that cannot be: an unknown model, a device that is not here, ..."""
-    for workload in dict.fromkeys(c.workload for c in cells):
+    workloads = list(dict.fromkeys(c.workload for c in cells))
+    for workload in workloads:
         refuse_impossible(workload, memory)
-    workloads = list(dict.fromkeys(_smallest(c.workload) for c in cells))
+    refuse_unbuildable(server, workloads, timeout_s)
+
+
+def refuse_unbuildable(server: Launcher, workloads: Iterable[Workload], timeout_s: float) -> None:
+    """Raise DpbenchError with every mistake in what the user wrote of the models, all built once for that."""
+    smallest = list(dict.fromkeys(map(_smallest, workloads)))
     mistakes: dict[str, str] = {}
-    job = Job(kind="check", workload=workloads[0], also=tuple(workloads[1:]))
+    job = Job(kind="check", workload=smallest[0], also=tuple(smallest[1:]))
     for seen in supervise(server, job, Patience(timeout_s), mistakes):
         if isinstance(seen, Ended):
             # What breaks here will break again where it is measured, and be recorded there.

@@ -3,7 +3,8 @@
 import pytest
 
 from dpbench.errors import DpbenchError, EmptySelection
-from dpbench.papers import Term, available, chosen, leading_terms, read, read_all
+from dpbench.paper import Term
+from dpbench.papers import available, chosen, leading_terms, read, read_all
 from dpbench.reportpath import find
 from tests.reproducing.tiny import PAPER, written
 

@@ -18,7 +18,8 @@ from dpbench.cli.signals import ended_as_interrupted, not_interrupted_again
 from dpbench.cli.watch import line_of
 from dpbench.errors import DpbenchError
 from dpbench.frame import read_all as read_results
-from dpbench.papers import Figure, Paper, available, chosen, read_all
+from dpbench.paper import Figure, Paper
+from dpbench.papers import available, chosen, read_all
 from dpbench.records import plain
 from dpbench.reporting import threefold
 from dpbench.reporting.numbers import duration

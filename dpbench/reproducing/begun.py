@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpbench import papers
 from dpbench.errors import DpbenchError
-from dpbench.reproduction import FILE, Cited, Reproduction, how_to_go_on, read, write
+from dpbench.paper import Figure, Paper
+from dpbench.reproduction import FILE, Cited, Reproduction, how_to_go_on, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What is reproduced, and how."""
 
-    figures: tuple[tuple[papers.Paper, papers.Figure], ...]
+    figures: tuple[tuple[Paper, Figure], ...]
     directory: Path
     device: str | None = None
     """Where suites are measured at full size; None: on the CPU, at their reduced size."""
@@ -54,12 +54,11 @@ def begin(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
 
 
 def opened(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
-    """What the directory holds, which says from the first moment on what was asked for; one run at a time."""
+    """What the directory holds, or an empty one for a directory in which nothing is; nothing is written."""
     if asked.resumed:
         return read(asked.directory)
     refuse_full(asked.directory)
-    write(begin(asked, environment), asked.directory)
-    return read(asked.directory)
+    return begin(asked, environment)
 
 
 def go_on(asked: Asked, so_far: Reproduction, environment: Mapping[str, Any]) -> Asked:

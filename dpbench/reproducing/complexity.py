@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
-from dpbench.papers import Figure, Term
+from dpbench.paper import Figure, Term
 from dpbench.records import Cell, Workload
 from dpbench.reproducing.counting import Count, Counted
 from dpbench.reproducing.fitting import shown_by

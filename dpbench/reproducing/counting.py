@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dpbench.complexity.predict import predict
 from dpbench.complexity.survey import FEW, mapped
 from dpbench.errors import DpbenchError
-from dpbench.papers import Quantity
+from dpbench.paper import Quantity
 from dpbench.records import MAX, Cell, Workload
 from dpbench.reproduction import Number
 

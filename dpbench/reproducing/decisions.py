@@ -10,7 +10,7 @@ from dpbench.complexity.layers import layers
 from dpbench.complexity.modules import by_parameter
 from dpbench.complexity.survey import mapped
 from dpbench.facts import added
-from dpbench.papers import Figure
+from dpbench.paper import Figure
 from dpbench.records import Workload
 from dpbench.reproducing.fitting import matches
 from dpbench.reproducing.point import Point

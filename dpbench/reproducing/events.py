@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpbench.papers import Figure
+from dpbench.paper import Figure
 from dpbench.reproduction import Reproduced
 from dpbench.rows import Row
 

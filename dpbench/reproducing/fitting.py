@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dpbench.errors import DpbenchError
-from dpbench.papers import UNITS, Figure, Row
+from dpbench.paper import UNITS, Figure, Row
 from dpbench.records import MAX, Cell, Workload
 from dpbench.reproducing.point import Point
 

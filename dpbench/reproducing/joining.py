@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from dpbench.papers import BOUND, UNITS, Figure, Printed, Quantity, Reason, Row
+from dpbench.paper import BOUND, UNITS, Figure, Printed, Quantity, Reason, Row
 from dpbench.records import Workload
 from dpbench.reproducing.counting import Counted, is_counted
 from dpbench.reproducing.fitting import matches

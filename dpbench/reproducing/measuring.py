@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpbench.papers import Quantity
+from dpbench.paper import Quantity
 from dpbench.records import Cell, Outcome
 from dpbench.reporting.numbers import WORDS
 from dpbench.reproduction import Number

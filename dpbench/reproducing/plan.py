@@ -10,7 +10,7 @@ from typing import Any
 from dpbench import sweep
 from dpbench.cards import card
 from dpbench.errors import DpbenchError
-from dpbench.papers import Figure, Here, Run
+from dpbench.paper import Figure, Here, Run
 from dpbench.precision import check_device
 from dpbench.records import Cell, Workload
 from dpbench.reproducing.begun import Asked
@@ -56,6 +56,13 @@ def refuse_impossible(figure: Figure, points: Iterable[Point], asked: Asked) -> 
             on.peak(point.full.workload.precision)
         if point.here is not None and asked.measured is not False and any(measured(point.run)):
             sweep.refuse_impossible(point.here.workload, suite_of(figure, point.run, asked.device).memory)
+
+
+def run_here(points: Iterable[Point], asked: Asked) -> list[Workload]:
+    """Every workload that is run, once."""
+    if asked.measured is False:
+        return []
+    return list(dict.fromkeys(p.here.workload for p in points if p.here is not None and any(measured(p.run))))
 
 
 def reduced(workload: Workload, here: Here, where: str) -> Workload:

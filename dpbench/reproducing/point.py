@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpbench.papers import Run
+from dpbench.paper import Run
 from dpbench.records import Cell
 
 

@@ -11,7 +11,7 @@ from dpbench.complexity.line import Line
 from dpbench.complexity.maxbatch import MOST, worth_running
 from dpbench.complexity.roofline import seconds
 from dpbench.complexity.survey import Found, Task, survey
-from dpbench.papers import Quantity
+from dpbench.paper import Quantity
 from dpbench.records import MAX, Cell
 from dpbench.reproduction import Number
 

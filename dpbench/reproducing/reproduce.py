@@ -9,23 +9,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpbench import papers
 from dpbench.cards import card
 from dpbench.complexity.survey import workers
 from dpbench.forkserver import ForkServer
+from dpbench.paper import Figure, Run
 from dpbench.records import Cell, Record
 from dpbench.reproducing import complexity, decisions, joining
 from dpbench.reproducing.begun import Asked, held, opened
 from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproducing.measuring import Measured
-from dpbench.reproducing.plan import command, points, refuse_impossible, suite_of
+from dpbench.reproducing.plan import command, points, refuse_impossible, run_here, suite_of
 from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import predict
 from dpbench.reproduction import Reproduced, Reproduction, Value, write
 from dpbench.results import read
 from dpbench.rows import Row, rows
-from dpbench.sweep import Started, sweep
+from dpbench.sweep import Started, refuse_unbuildable, sweep
+
+PATIENCE = 600.0
+"""Seconds of silence of a process that builds models; it is left to the figure then."""
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -43,6 +46,12 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
     with held(asked.directory), ForkServer() as server, workers() as pool:
         so_far = opened(asked, environment)
         done = {figure.id for figure in so_far.figures}
+        left = [point for figure, own in planned if figure.id not in done for point in own]
+        if here := run_here(left, asked):
+            # Now, and not when their figure has its turn.
+            refuse_unbuildable(server, here, PATIENCE)
+        # From now on the directory says what was asked for.
+        write(so_far, asked.directory)
         for number, (figure, own) in enumerate(planned, start=1):
             if figure.id in done:
                 continue
@@ -55,7 +64,7 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
 
 
 def _one(
-    figure: papers.Figure, own: Sequence[Point], asked: Asked, pool: Executor | None, server: ForkServer
+    figure: Figure, own: Sequence[Point], asked: Asked, pool: Executor | None, server: ForkServer
 ) -> Generator[Event, None, Reproduced]:
     started = time.monotonic()
     name = asked.card or figure.card
@@ -86,11 +95,11 @@ def _one(
     return replace(made, seconds=time.monotonic() - started)
 
 
-def _reasoned(figure: papers.Figure, values: Any) -> tuple[Value, ...]:
+def _reasoned(figure: Figure, values: Any) -> tuple[Value, ...]:
     return tuple(joining.reasoned(value, figure) for value in values)
 
 
-def _counted(figure: papers.Figure, own: Sequence[Point], pool: Executor | None) -> Generator[Event, None, Counted]:
+def _counted(figure: Figure, own: Sequence[Point], pool: Executor | None) -> Generator[Event, None, Counted]:
     """What is traced at its own batch."""
     counting = count([p.full for p in own if any(is_counted(p.full, q) for q in p.run.quantities)], pool)
     return (yield from _progress(counting, lambda workload: f"counted: {workload.label()}"))
@@ -108,7 +117,7 @@ def _progress(work: Generator[S, None, R], say: Callable[[S], str]) -> Generator
 
 
 def _costs(
-    figure: papers.Figure,
+    figure: Figure,
     own: Sequence[Point],
     asked: Asked,
     made: Reproduced,
@@ -141,7 +150,7 @@ def _costs(
 
 
 def _measured(
-    figure: papers.Figure, run: papers.Run, cells: Sequence[Cell], asked: Asked, server: ForkServer
+    figure: Figure, run: Run, cells: Sequence[Cell], asked: Asked, server: ForkServer
 ) -> Generator[Event, None, tuple[Path, dict[Cell, Row]]]:
     """Run them, or what an earlier run of the same directory has not done of them."""
     suite = suite_of(figure, run, asked.device)

@@ -7,7 +7,7 @@ import pytest
 
 from dpbench.errors import DpbenchError
 from dpbench.reproducing.begun import begin, go_on, held, opened, refuse_full
-from dpbench.reproduction import read
+from dpbench.reproduction import read, write
 from tests.reproducing.tiny import ENVIRONMENT, asked, written
 
 
@@ -18,10 +18,10 @@ def paper(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_was_asked_is_there_from_the_first_moment(paper):
+def test_what_was_asked_is_in_it_from_the_beginning(paper):
     ask = asked(paper, card="T4", measured=False, command="dpbench reproduce")
     with held(ask.directory):
-        opened(ask, ENVIRONMENT)
+        write(opened(ask, ENVIRONMENT), ask.directory)
     found = read(ask.directory)
     assert (found.asked, found.card, found.device, found.measured) == (("one", "two"), "T4", None, False)
     assert [(p.id, p.citation) for p in found.papers] == [("mine", "Somebody. Something. 2030")]
@@ -67,7 +67,7 @@ def test_two_runs_at_once_do_not_meet(tmp_path):
 def test_a_directory_in_which_there_is_something_is_left_as_it_is(paper):
     ask = asked(paper)
     with held(ask.directory):
-        opened(ask, ENVIRONMENT)
+        write(opened(ask, ENVIRONMENT), ask.directory)
     with pytest.raises(DpbenchError, match="there is a reproduction in .*; go on with: dpbench reproduce --resume"):
         opened(ask, ENVIRONMENT)
     with pytest.raises(DpbenchError, match="papers is not empty, expected a new directory"):

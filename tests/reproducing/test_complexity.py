@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpbench.papers import Figure, Run, Term
+from dpbench.paper import Figure, Run, Term
 from dpbench.records import Cell
 from dpbench.reproducing.complexity import values
 from dpbench.reproducing.counting import Count, Counted

@@ -1,6 +1,6 @@
 """The first ghost norm of a network, from sizes that are known by hand."""
 
-from dpbench.papers import Figure, Row, Run
+from dpbench.paper import Figure, Row, Run
 from dpbench.records import Cell, Workload
 from dpbench.reproducing.decisions import of_networks, values
 from dpbench.reproducing.point import Point

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpbench.papers import Figure, Reason, Row, Run
+from dpbench.paper import Figure, Reason, Row, Run
 from dpbench.records import Cell, Workload
 from dpbench.reproducing.counting import Count, Counted
 from dpbench.reproducing.joining import Found, reasoned, values

@@ -9,7 +9,7 @@ from dpbench.reproducing.events import Begun, Progress, Seen
 from dpbench.reproducing.reproduce import reproduce
 from dpbench.reproduction import Number, Reproduced, read
 from tests.reproducing.tiny import ENVIRONMENT, PAPER, SUITE, asked, unprocessed, written
-from tests.test_runner import FakeLauncher
+from tests.test_runner import FakeChild, FakeLauncher
 
 
 @pytest.fixture
@@ -179,6 +179,23 @@ def test_what_can_be_known_before_is_refused_before_anything_is_done(paper, monk
         run(monkeypatch, asked(paper), launcher)
     assert launcher.jobs == []
     assert not (paper / "out").exists()
+
+
+class Mistaken(FakeLauncher):
+    """What checks the models finds mistakes."""
+
+    def start(self, job):
+        self.jobs.append(job)
+        mistake = {"event": "mistake", "workload": job.workload.label(), "reason": "unknown option 'widht'"}
+        return FakeChild([mistake, {"event": "done"}], 0)
+
+
+def test_a_model_that_cannot_be_built_is_told_before_the_first_figure_and_nothing_is_written(paper, monkeypatch):
+    launcher = Mistaken()
+    with pytest.raises(DpbenchError, match="unknown option 'widht'"):
+        run(monkeypatch, asked(paper), launcher)
+    assert [job.kind for job in launcher.jobs] == ["check"]
+    assert list((paper / "out").iterdir()) == []
 
 
 def test_figures_of_complexity_and_decisions(paper, monkeypatch):
