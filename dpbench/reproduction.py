@@ -40,6 +40,9 @@ class Number:
         return self.value is not None or bool(self.word)
 
 
+OOM = Number(word="oom")
+
+
 @dataclass(frozen=True, slots=True)
 class Three:
     """The three columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,9 +101,12 @@ def _machine(environment: Mapping[str, Any]) -> object:
 def held(directory: Path) -> Iterator[None]:
     """The directory, made where it is not there; no other run may write to it meanwhile.
 
+    One that was made for nothing is not left behind.
+
     Raises:
         DpbenchError: another does, or it cannot be made.
     """
+    there = directory.exists()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY)
@@ -114,6 +117,10 @@ def held(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+        if not there:
+            # Only where it is empty.
+            with suppress(OSError):
+                directory.rmdir()
 
 
 def _lock(descriptor: int, directory: Path) -> None:

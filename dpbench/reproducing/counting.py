@@ -1,17 +1,19 @@
-"""What is traced at exactly the batch that is asked for: FLOPs, beside their formulas, and memory."""
+"""What is traced at exactly the batch that is asked for: FLOPs, beside their formulas, memory, and their roofline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 
+from dpbench.cards import Card
 from dpbench.complexity.predict import predict
 from dpbench.complexity.survey import FEW, mapped
 from dpbench.errors import DpbenchError
 from dpbench.paper import Quantity
 from dpbench.records import MAX, Cell, Workload
-from dpbench.reproduction import Number
+from dpbench.reproduction import OOM, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Count:
     formula_modules: Mapping[str, int] = field(default_factory=dict)
     """By formula, by module."""
     reason: str = ""
+    seconds: float | None = None
+    """On the card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Counted:
     """By cell."""
 
     cells: Mapping[Cell, Count]
+    card: Card
 
     def formula(self, cell: Cell) -> Number:
         """FLOPs by its modules."""
@@ -49,6 +54,13 @@ class Counted:
         """GB that the tensors of a step take, with what is there before it."""
         return self._of(cell, lambda f: None if f.need is None else f.need / 1e9)
 
+    def throughput(self, cell: Cell) -> Number:
+        """Examples per second on the card, where a step fits into it."""
+        found = self.cells.get(cell)
+        if found is not None and found.need is not None and found.need > self.card.capacity:
+            return OOM
+        return self._of(cell, lambda f: None if f.seconds is None else cell.workload.physical / f.seconds)
+
     def _of(self, cell: Cell, take: Callable[[Count], float | None]) -> Number:
         found = self.cells.get(cell)
         if found is None:
@@ -59,26 +71,26 @@ class Counted:
 def is_counted(cell: Cell, quantity: Quantity) -> bool:
     """Whether a quantity is taken of a trace at the cell's own batch: below the first of a line there is no line."""
     batch = cell.workload.batch
-    return quantity == "flops" or (quantity == "memory" and batch != MAX and batch < FEW)
+    return quantity == "flops" or (quantity in ("memory", "throughput") and batch != MAX and batch < FEW)
 
 
-def count(cells: Iterable[Cell], pool: Executor | None) -> Generator[Workload, None, Counted]:
+def count(cells: Iterable[Cell], card: Card, pool: Executor | None) -> Generator[Workload, None, Counted]:
     """Count every cell; each workload is given when it is done."""
     by_workload: dict[Workload, list[str]] = {}
     for cell in cells:
         by_workload.setdefault(cell.workload, []).append(cell.implementation)
     found: dict[Cell, Count] = {}
-    counting = mapped(_count, list(by_workload.items()), pool)
+    counting = mapped(partial(_count, card), list(by_workload.items()), pool)
     for workload, costs in zip(by_workload, counting, strict=True):
         found |= {Cell(name, workload): flops for name, flops in costs.items()}
         yield workload
-    return Counted(found)
+    return Counted(found, card)
 
 
-def _count(asked: tuple[Workload, list[str]]) -> dict[str, Count]:
+def _count(card: Card, asked: tuple[Workload, list[str]]) -> dict[str, Count]:
     workload, names = asked
     try:
-        predicted = list(predict(workload, names))
+        predicted = list(predict(workload, names, card))
     except Exception as error:
         # Whatever a model raises is a reason, as where lines are traced.
         reason = str(error) if isinstance(error, DpbenchError) else f"{type(error).__name__}: {error}".splitlines()[0]
@@ -88,6 +100,7 @@ def _count(asked: tuple[Workload, list[str]]) -> dict[str, Count]:
             formula=None if p.analytic is None else float(p.analytic.total()),
             traced=None if p.trace is None else float(p.trace.total),
             need=None if p.trace is None else float(p.trace.resident + p.trace.peak),
+            seconds=None if p.seconds is None else p.seconds.expected,
             modules={} if p.trace is None else dict(p.trace.flops),
             formula_modules=dict(p.analytic or {}),
             reason=p.reason,

@@ -20,7 +20,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Something of a figure was predicted or counted."""
+    """Something is built, or was predicted or counted."""
 
     what: str
 

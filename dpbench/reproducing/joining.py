@@ -23,7 +23,7 @@ class Found:
 
     predicted: Predicted
     counted: Counted
-    """FLOPs, and memory of small batches."""
+    """FLOPs, and memory and throughput of small batches."""
     measured: Sequence[Measured]
     """Of each run."""
 
@@ -84,8 +84,9 @@ def _three(row: Row, point: Point, quantity: Quantity, found: Found, runs: Measu
     if quantity == "flops":
         return Three(published, found.counted.formula(point.full), found.counted.traced(point.full))
     measured = runs.of(point.here, quantity)
-    if quantity == "memory" and is_counted(point.full, quantity):
-        return Three(published, found.counted.memory(point.full), measured)
+    if is_counted(point.full, quantity):
+        counted = found.counted.memory if quantity == "memory" else found.counted.throughput
+        return Three(published, counted(point.full), measured)
     return Three(published, found.predicted.of(point.full, quantity), measured)
 
 

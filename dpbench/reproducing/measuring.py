@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpbench.paper import Quantity
 from dpbench.records import Cell, Outcome
 from dpbench.reporting.numbers import WORDS
-from dpbench.reproduction import Number
+from dpbench.reproduction import OOM, Number
 from dpbench.rows import Row
 
 
@@ -24,7 +24,7 @@ class Measured:
         if row is None:
             return Number()
         if row.outcome is Outcome.OUT_OF_MEMORY:
-            return Number(word="oom")
+            return OOM
         if row.outcome is not Outcome.OK:
             return Number(word=f"{WORDS[row.outcome]}: {row.reason}")
         if row.partial:

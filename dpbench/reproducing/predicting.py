@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -13,9 +13,7 @@ from dpbench.complexity.roofline import seconds
 from dpbench.complexity.survey import Found, Task, survey
 from dpbench.paper import Quantity
 from dpbench.records import MAX, Cell
-from dpbench.reproduction import Number
-
-OOM = Number(word="oom")
+from dpbench.reproduction import OOM, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +32,22 @@ class Predicted:
         return _OF[quantity](cell, found.line, self.card)
 
 
-def predict(cells: Iterable[Cell], card: Card, pool: Executor | None) -> Generator[Found, None, Predicted]:
-    """Trace what ``cells`` need, each workload and implementation once; each is given as it comes."""
+def predict(
+    cells: Iterable[Cell], card: Card, pool: Executor | None, known: MutableMapping[Task, Found]
+) -> Generator[Found, None, Predicted]:
+    """Trace what ``cells`` need, each workload and implementation once; each is given as it comes.
+
+    What is ``known``, from other figures say, is not traced; what is traced is added to it.
+    """
     wanted = list(dict.fromkeys(map(_key, cells)))
     tasks = {}
     for cell in wanted:
         most = worth_running(cell.implementation, MOST)
         tasks[Task(cell.workload.label(), cell.workload, (cell.implementation,), card.capacity, most)] = cell
-    found: dict[Cell, Found] = {}
-    for one in survey(list(tasks), pool):
-        found[tasks[one.task]] = one
+    for one in survey([task for task in tasks if task not in known], pool):
+        known[one.task] = one
         yield one
-    return Predicted(card, found)
+    return Predicted(card, {cell: known[task] for task, cell in tasks.items()})
 
 
 def _key(cell: Cell) -> Cell:

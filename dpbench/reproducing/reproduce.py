@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpbench.cards import card
-from dpbench.complexity.survey import workers
+from dpbench.cards import Card, card
+from dpbench.complexity.survey import Found, Task, workers
 from dpbench.forkserver import ForkServer
 from dpbench.paper import Figure, Run
 from dpbench.records import Cell, Record
@@ -34,6 +34,19 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What every figure is made with."""
+
+    asked: Asked
+    server: ForkServer
+    """Starts the children that measure."""
+    pool: Executor | None
+    """Traces."""
+    lines: dict[Task, Found] = field(default_factory=dict)
+    """What was traced for one figure, and may be of another."""
+
+
 def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, None, Reproduction]:
     """Every figure that is not there yet; each is written to the directory when it is given.
 
@@ -44,11 +57,13 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
     for figure, own in planned:
         refuse_impossible(figure, own, asked)
     with held(asked.directory), ForkServer() as server, workers() as pool:
+        at_hand = AtHand(asked, server, pool)
         so_far = opened(asked, environment)
         done = {figure.id for figure in so_far.figures}
         left = [point for figure, own in planned if figure.id not in done for point in own]
         if here := run_here(left, asked):
             # Now, and not when their figure has its turn.
+            yield Progress(f"building what is measured once, {len(here)} workloads")
             refuse_unbuildable(server, here, PATIENCE)
         # From now on the directory says what was asked for.
         write(so_far, asked.directory)
@@ -56,17 +71,16 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
             if figure.id in done:
                 continue
             yield Begun(figure, number, len(planned))
-            made = yield from _one(figure, own, asked, pool, server)
+            made = yield from _one(figure, own, at_hand)
             so_far = so_far.with_figure(made)
             write(so_far, asked.directory)
             yield made
     return so_far
 
 
-def _one(
-    figure: Figure, own: Sequence[Point], asked: Asked, pool: Executor | None, server: ForkServer
-) -> Generator[Event, None, Reproduced]:
+def _one(figure: Figure, own: Sequence[Point], at_hand: AtHand) -> Generator[Event, None, Reproduced]:
     started = time.monotonic()
+    asked, pool = at_hand.asked, at_hand.pool
     name = asked.card or figure.card
     made = Reproduced(
         id=figure.id,
@@ -87,11 +101,11 @@ def _one(
             layers={decisions.label(workload): layers for workload, layers in found.items()},
         )
     else:
-        counted = yield from _counted(figure, own, pool)
+        counted = yield from _counted(own, card(name), pool)
         if figure.kind == "complexity":
             made = replace(made, values=_reasoned(figure, complexity.values(figure, own, counted)))
         else:
-            made = yield from _costs(figure, own, asked, made, counted, pool, server)
+            made = yield from _costs(figure, own, made, counted, at_hand)
     return replace(made, seconds=time.monotonic() - started)
 
 
@@ -99,9 +113,9 @@ def _reasoned(figure: Figure, values: Any) -> tuple[Value, ...]:
     return tuple(joining.reasoned(value, figure) for value in values)
 
 
-def _counted(figure: Figure, own: Sequence[Point], pool: Executor | None) -> Generator[Event, None, Counted]:
+def _counted(own: Sequence[Point], on: Card, pool: Executor | None) -> Generator[Event, None, Counted]:
     """What is traced at its own batch."""
-    counting = count([p.full for p in own if any(is_counted(p.full, q) for q in p.run.quantities)], pool)
+    counting = count([p.full for p in own if any(is_counted(p.full, q) for q in p.run.quantities)], on, pool)
     return (yield from _progress(counting, lambda workload: f"counted: {workload.label()}"))
 
 
@@ -117,16 +131,11 @@ def _progress(work: Generator[S, None, R], say: Callable[[S], str]) -> Generator
 
 
 def _costs(
-    figure: Figure,
-    own: Sequence[Point],
-    asked: Asked,
-    made: Reproduced,
-    counted: Counted,
-    pool: Executor | None,
-    server: ForkServer,
+    figure: Figure, own: Sequence[Point], made: Reproduced, counted: Counted, at_hand: AtHand
 ) -> Generator[Event, None, Reproduced]:
+    asked = at_hand.asked
     wanted = [p.full for p in own if not all(is_counted(p.full, q) for q in p.run.quantities)]
-    predicting = predict(wanted, card(made.card), pool)
+    predicting = predict(wanted, card(made.card), at_hand.pool, at_hand.lines)
     predicted = yield from _progress(predicting, lambda one: f"traced: {one.implementation} {one.task.label}")
     measured: list[Measured] = []
     files: list[str] = []
@@ -140,7 +149,7 @@ def _costs(
         if asked.measured is False or not cells or not suite_of(figure, run, asked.device).measure:
             measured.append(Measured({}))
             continue
-        path, found = yield from _measured(figure, run, cells, asked, server)
+        path, found = yield from _measured(figure, run, cells, at_hand)
         measured.append(Measured(found))
         files.append(path.name)
     if asked.measured is False:
@@ -150,9 +159,10 @@ def _costs(
 
 
 def _measured(
-    figure: Figure, run: Run, cells: Sequence[Cell], asked: Asked, server: ForkServer
+    figure: Figure, run: Run, cells: Sequence[Cell], at_hand: AtHand
 ) -> Generator[Event, None, tuple[Path, dict[Cell, Row]]]:
     """Run them, or what an earlier run of the same directory has not done of them."""
+    asked = at_hand.asked
     suite = suite_of(figure, run, asked.device)
     before = [one for one in sorted(asked.directory.glob("*.jsonl")) if read(one).header.suite == suite.name]
     path = asked.directory
@@ -164,7 +174,7 @@ def _measured(
         command=asked.command,
         directory=asked.directory,
         resume=before[-1] if before else None,
-        server=server,
+        server=at_hand.server,
     ):
         if isinstance(event, Started):
             path = event.path

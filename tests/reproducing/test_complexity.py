@@ -8,14 +8,14 @@ from dpbench.reproducing.complexity import values
 from dpbench.reproducing.counting import Count, Counted
 from dpbench.reproducing.point import Point
 from dpbench.reproduction import Number
-from tests.reproducing.test_counting import BTPD, LAYER
+from tests.reproducing.test_counting import BTPD, CARD, LAYER
 
 RUN = Run(suite="s", quantities=("flops",))
 
 
 def found(terms, cells):
     figure = Figure(id="f", title="F", kind="complexity", printed="p", read="r", run=(RUN,), term=terms)
-    made = values(figure, [Point(RUN, cell, None) for cell in cells], Counted(cells))
+    made = values(figure, [Point(RUN, cell, None) for cell in cells], Counted(cells, CARD))
     return {value.implementation: value.absolute for value in made}
 
 

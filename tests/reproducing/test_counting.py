@@ -1,7 +1,10 @@
 """What is counted of traces at a cell's own batch, against the products of one linear layer by hand."""
 
+from dataclasses import replace
+
 import pytest
 
+from dpbench.cards import Card
 from dpbench.records import Cell, Workload
 from dpbench.reproducing import counting
 from dpbench.reproducing.counting import Counted, count, is_counted
@@ -9,10 +12,12 @@ from dpbench.reproduction import Number
 
 LAYER = Workload(model="layer:linear(d=8,p=4)", batch=4, seq_len=16)
 BTPD = 4 * 16 * 8 * 4
+# Nothing but arithmetic takes time.
+CARD = Card("made up", 2_000_000_000, 1e30, 0.0, {"fp32": 1e12}, (), "", reserved=0)
 
 
 def counted(*names, on=LAYER):
-    work = count([Cell(name, on) for name in names], None)
+    work = count([Cell(name, on) for name in names], CARD, None)
     while True:
         try:
             next(work)
@@ -36,6 +41,13 @@ def test_memory_is_what_is_resident_and_the_peak(monkeypatch):
     assert found.memory(Cell("nonprivate", LAYER)).value > 4 * (8 * 4 + 4 + 4 * 16 * 8) / 1e9
 
 
+def test_throughput_is_that_of_the_roofline_where_a_step_fits():
+    cell = Cell("nonprivate", LAYER)
+    found = counted("nonprivate")
+    assert found.throughput(cell).value == pytest.approx(4 / (found.traced(cell).value / 1e12), rel=0.01)
+    assert Counted(found.cells, replace(CARD, memory=1000)).throughput(cell) == Number(word="oom")
+
+
 def test_a_refusal_and_whatever_a_model_raises_are_words():
     batch_norm = Workload(model="torchvision:resnet18", batch=2, image_size=32)
     found = counted("bk", on=batch_norm).traced(Cell("bk", batch_norm))
@@ -44,17 +56,22 @@ def test_a_refusal_and_whatever_a_model_raises_are_words():
 
 
 def test_a_model_that_cannot_be_built_costs_its_cells_alone(monkeypatch):
-    def broken(workload, names):
+    def broken(workload, names, card):
         raise ValueError("no\nsuch thing")
 
     monkeypatch.setattr(counting, "predict", broken)
     cell = Cell("bk", LAYER)
-    for found in (counted("bk").formula(cell), counted("bk").traced(cell), counted("bk").memory(cell)):
+    for found in (
+        counted("bk").formula(cell),
+        counted("bk").traced(cell),
+        counted("bk").memory(cell),
+        counted("bk").throughput(cell),
+    ):
         assert found == Number(word="refused: ValueError: no")
 
 
 def test_what_was_not_asked_for_says_nothing():
-    assert Counted({}).traced(Cell("bk", LAYER)) == Number()
+    assert Counted({}, CARD).traced(Cell("bk", LAYER)) == Number()
 
 
 @pytest.mark.parametrize(
@@ -65,7 +82,9 @@ def test_what_was_not_asked_for_says_nothing():
         (7, "memory", True),
         (8, "memory", False),
         ("max", "memory", False),
-        (4, "throughput", False),
+        (4, "throughput", True),
+        (8, "throughput", False),
+        ("max", "throughput", False),
     ],
 )
 def test_lines_begin_at_8_examples(batch, quantity, expected):

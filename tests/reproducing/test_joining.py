@@ -15,6 +15,7 @@ from dpbench.reproduction import Number, Three, Value
 from dpbench.rows import rows
 from tests.document.results_for_tests import steady, wrong
 from tests.records_for_tests import record
+from tests.reproducing.test_counting import CARD
 
 W = Workload(model="m", batch=8, seq_len=4)
 NAMES = ("nonprivate", "bk", "opacus")
@@ -29,7 +30,7 @@ def joined(printed=None, predicted=None, records=(), quantity="throughput", coun
     points = [Point(run, Cell(name, W), Cell(name, W)) for name in NAMES]
     given = SimpleNamespace(of=lambda cell, _: (predicted or {}).get(cell.implementation, Number()))
     measured = Measured({r.record.cell: r for r in rows(records)})
-    found = values(figure, points, Found(given, Counted(counted or {}), [measured]))
+    found = values(figure, points, Found(given, Counted(counted or {}, CARD), [measured]))
     return {value.implementation: value for value in found}
 
 
@@ -110,7 +111,7 @@ def test_each_run_has_what_was_measured_for_it():
     weighed = {row.record.cell: row for row in rows([replace(bare, metrics={})])}
     figure = Figure(id="f", title="F", run=(one, two))
     given = SimpleNamespace(of=lambda cell, _: Number())
-    found = Found(given, Counted({}), [Measured(timed), Measured(weighed)])
+    found = Found(given, Counted({}, CARD), [Measured(timed), Measured(weighed)])
     made = values(figure, [Point(one, cell, cell), Point(two, cell, cell)], found)
     assert [v.absolute.measured for v in made if v.quantity == "throughput"] == [Number(16.0)]
     assert [v.absolute.measured for v in made if v.quantity == "memory"] == [Number()]

@@ -1,5 +1,7 @@
 """What a line costs on a card, worked by hand; refusals and running out of memory are words."""
 
+from dataclasses import replace
+
 import pytest
 
 from dpbench.cards import Card
@@ -72,14 +74,23 @@ def test_each_workload_and_implementation_is_traced_once_whatever_the_batch(monk
 
     monkeypatch.setattr(predicting, "survey", survey)
     monkeypatch.setattr(predicting, "worth_running", lambda name, most: most)
-    predicting_ = predict([cell(4), cell(8), cell("max"), cell(8, "opacus")], CARD, None)
-    seen = []
-    while True:
-        try:
-            seen.append(next(predicting_))
-        except StopIteration as end:
-            predicted = end.value
-            break
+    known = {}
+    seen, predicted = ended(predict([cell(4), cell(8), cell("max"), cell(8, "opacus")], CARD, None, known))
     assert [task.implementations for task in asked] == [("bk",), ("opacus",)]
     assert len(seen) == 2
     assert predicted.of(cell(8, "opacus"), "memory").value == pytest.approx(1.0)
+    seen, predicted = ended(predict([cell(16), cell(8, "ghostclip")], CARD, None, known))
+    assert [found.implementation for found in seen] == ["ghostclip"], "bk is known from before"
+    assert predicted.of(cell(16), "memory").value == pytest.approx(1.8)
+    other = replace(CARD, memory=10**9)
+    assert [found.implementation for found in ended(predict([cell(4)], other, None, known))[0]] == ["bk"]
+
+
+def ended(work):
+    """What a generator gave, and what it returned."""
+    given = []
+    while True:
+        try:
+            given.append(next(work))
+        except StopIteration as end:
+            return given, end.value
