@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import partial
 
 from dpbench.cards import Card
 from dpbench.complexity.predict import predict
+from dpbench.complexity.roofline import seconds
 from dpbench.complexity.survey import FEW, mapped
+from dpbench.complexity.trace import Trace
 from dpbench.errors import DpbenchError
 from dpbench.paper import Quantity
 from dpbench.records import MAX, Cell, Workload
@@ -31,8 +32,8 @@ class Count:
     formula_modules: Mapping[str, int] = field(default_factory=dict)
     """By formula, by module."""
     reason: str = ""
-    seconds: float | None = None
-    """On the card."""
+    trace: Trace | None = None
+    """What a roofline is taken of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ class Counted:
         found = self.cells.get(cell)
         if found is not None and found.need is not None and found.need > self.card.capacity:
             return OOM
-        return self._of(cell, lambda f: None if f.seconds is None else cell.workload.physical / f.seconds)
+        return self._of(cell, lambda f: None if f.trace is None else self._per_second(f.trace, cell.workload))
+
+    def _per_second(self, trace: Trace, workload: Workload) -> float:
+        return workload.physical / seconds(trace, self.card, workload.precision).expected
 
     def _of(self, cell: Cell, take: Callable[[Count], float | None]) -> Number:
         found = self.cells.get(cell)
@@ -80,17 +84,17 @@ def count(cells: Iterable[Cell], card: Card, pool: Executor | None) -> Generator
     for cell in cells:
         by_workload.setdefault(cell.workload, []).append(cell.implementation)
     found: dict[Cell, Count] = {}
-    counting = mapped(partial(_count, card), list(by_workload.items()), pool)
+    counting = mapped(_count, list(by_workload.items()), pool)
     for workload, costs in zip(by_workload, counting, strict=True):
         found |= {Cell(name, workload): flops for name, flops in costs.items()}
         yield workload
     return Counted(found, card)
 
 
-def _count(card: Card, asked: tuple[Workload, list[str]]) -> dict[str, Count]:
+def _count(asked: tuple[Workload, list[str]]) -> dict[str, Count]:
     workload, names = asked
     try:
-        predicted = list(predict(workload, names, card))
+        predicted = list(predict(workload, names))
     except Exception as error:
         # Whatever a model raises is a reason, as where lines are traced.
         reason = str(error) if isinstance(error, DpbenchError) else f"{type(error).__name__}: {error}".splitlines()[0]
@@ -100,10 +104,10 @@ def _count(card: Card, asked: tuple[Workload, list[str]]) -> dict[str, Count]:
             formula=None if p.analytic is None else float(p.analytic.total()),
             traced=None if p.trace is None else float(p.trace.total),
             need=None if p.trace is None else float(p.trace.resident + p.trace.peak),
-            seconds=None if p.seconds is None else p.seconds.expected,
             modules={} if p.trace is None else dict(p.trace.flops),
             formula_modules=dict(p.analytic or {}),
             reason=p.reason,
+            trace=p.trace,
         )
         for p in predicted
     }

@@ -1,5 +1,6 @@
 """What is counted of traces at a cell's own batch, against the products of one linear layer by hand."""
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,11 @@ def test_throughput_is_that_of_the_roofline_where_a_step_fits():
     assert Counted(found.cells, replace(CARD, memory=1000)).throughput(cell) == Number(word="oom")
 
 
+def test_counts_come_from_another_process_as_they_are():
+    cells = counted("bk").cells
+    assert pickle.loads(pickle.dumps(cells)) == cells
+
+
 def test_a_refusal_and_whatever_a_model_raises_are_words():
     batch_norm = Workload(model="torchvision:resnet18", batch=2, image_size=32)
     found = counted("bk", on=batch_norm).traced(Cell("bk", batch_norm))
@@ -56,7 +62,7 @@ def test_a_refusal_and_whatever_a_model_raises_are_words():
 
 
 def test_a_model_that_cannot_be_built_costs_its_cells_alone(monkeypatch):
-    def broken(workload, names, card):
+    def broken(workload, names):
         raise ValueError("no\nsuch thing")
 
     monkeypatch.setattr(counting, "predict", broken)
