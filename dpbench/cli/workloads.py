@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, Any] = {
     ],
     "step": Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")],
     "optimizer": Annotated[
-        List, axis("--optimizer", help="sgd, adamw, adamw_loop (no foreach, as torch before 2.0); for --step train.")
+        List, axis("--optimizer", help="sgd, adamw, adamw_loop (as torch before 2.0); for --step train.")
     ],
     "seed": Annotated[List, axis("--seed", help="Of weights and batch.")],
     "max_norm": Annotated[List, clipping("--max-norm", help="R, the clipping norm.")],
