@@ -52,6 +52,8 @@ class Row(_Given):
     max_batch: dict[str, Printed] = {}
     memory: dict[str, Printed] = {}
     flops: dict[str, Printed] = {}
+    read_to: dict[Quantity, Annotated[float, Field(gt=0)]] = {}
+    """How far off a number may be as it was read, by quantity, in its unit: half of the last digit, say."""
     first_ghost_layer: int | None = None
     """The place of the first layer with a ghost norm, as the paper counts; of a figure of decisions."""
 
@@ -98,13 +100,17 @@ class Reason(_Given):
     """Why our numbers differ from the printed ones."""
 
     implementation: str = "*"
+    """A glob, as the next two are."""
     model: str = "*"
     quantity: str = "*"
+    T: tuple[int, ...] = ()
+    """The lengths and image sizes that it is for; empty: all."""
+    image: tuple[int, ...] = ()
     of: Literal["absolute", "ratio"] | None = None
     """Whether of values, or of their ratios; None: of both."""
     sure: Literal["found", "in part", "consistent", "open"]
-    """An experiment explains the number, or a part of it; it would explain direction and size, and was not tested;
-    tried, and not explained."""
+    """An experiment or a calculation explains the number, or a part of it; it fits the direction, and was not tested;
+    not explained."""
     says: str
     evidence: str = ""
     """A command or a calculation that shows it."""

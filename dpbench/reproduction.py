@@ -9,10 +9,11 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from dpbench.decoding import decode
@@ -21,9 +22,11 @@ from dpbench.paper import BOUND
 from dpbench.records import plain
 
 FILE = "reproduction.json"
-SCHEMA = 1
+SCHEMA = 2
 FAR = 0.15
 """A difference above which a reason is due."""
+BLURRED = 0.10
+"""An error of reading, of what was read, above which nothing is held against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,13 @@ class Number:
     def __bool__(self) -> bool:
         return self.value is not None or bool(self.word)
 
+    @property
+    def error(self) -> float:
+        """Half its interval, relative to it; 0 where there is none."""
+        return (
+            0.0 if not self.value or self.low is None or self.high is None else (self.high - self.low) / 2 / self.value
+        )
+
 
 OOM = Number(word="oom")
 
@@ -50,11 +60,25 @@ class Three:
     published: Number = Number()
     predicted: Number = Number()
     measured: Number = Number()
+    reason: str = ""
+    """Why predicted and published are far apart, where they are."""
+    sure: str = ""
+    """How sure that is: found, in part, consistent or open; more than one where reasons are several."""
 
     @property
     def off(self) -> float | None:
         """Predicted over published, less one; see :func:`off`."""
         return off(self.predicted, self.published)
+
+    @property
+    def blurred(self) -> bool:
+        """Whether what was published could not be read to 10 %, so that nothing is to be held against it."""
+        return self.published.error > BLURRED
+
+    @property
+    def far(self) -> bool:
+        """Whether a reason is due."""
+        return self.off is not None and abs(self.off) > FAR and not self.blurred
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +100,11 @@ class Value:
     expected_here: Number = Number()
     """The ratio that is predicted at the size measured here."""
     at: str = ""
-    """That size; empty: the same."""
-    reason: str = ""
-    """Why predicted and published differ, where they do by more than FAR."""
-    sure: str = ""
-    """How sure that is: found, consistent or open."""
-
-    @property
-    def far(self) -> bool:
-        """Whether a reason is due."""
-        return any(d is not None and abs(d) > FAR for d in (self.absolute.off, self.ratio.off))
+    """That size, and the memory that it was given; empty: the same."""
+    file: str = ""
+    """Name of the results file that what was measured is taken of."""
+    cell: str = ""
+    """The workload there, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +177,25 @@ class Share:
     within_25: int
 
 
-def share(differences: Iterable[float | None]) -> Share:
-    """Of those that can be compared."""
-    sizes = [abs(d) for d in differences if d is not None]
+def share(differences: Iterable[float]) -> Share:
+    """Of all of them."""
+    sizes = [abs(d) for d in differences]
     return Share(len(sizes), sum(s <= 0.10 for s in sizes), sum(s <= 0.25 for s in sizes))
+
+
+def scored(values: Iterable[Value], of: Callable[[Value], Three]) -> list[float]:
+    """How far predictions are from printed numbers that were read to 10 %: the median where one was printed often.
+
+    Words (out of memory, bounds) are no numbers; a workload that was printed several times counts once.
+    """
+    found: dict[object, list[float]] = {}
+    for value in values:
+        three = of(value)
+        if three.published.value is not None and three.off is not None and not three.blurred:
+            sizes = tuple(sorted(value.sizes.items()))
+            key = (value.model, sizes, value.quantity, value.implementation, value.relative_to)
+            found.setdefault(key, []).append(three.off)
+    return [median(some) for some in found.values()]
 
 
 def off(ours: Number, theirs: Number) -> float | None:

@@ -130,7 +130,7 @@ COLUMNS = {
     "norm": "group: batch norm was replaced by group norm",
     "trainable": "which parameters are trained",
     "step": "gradient: forward, clip, sum; train: noise, scaling and optimizer as well",
-    "optimizer": "sgd or adamw; used in a train step",
+    "optimizer": "sgd, adamw or adamw_loop; used in a train step",
     "max_norm": "R, clipping norm",
     "clip_function": "abadi, automatic or normalize",
     "clip_style": "flat, or how parameters are grouped for clipping",

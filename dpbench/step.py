@@ -21,6 +21,8 @@ OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], Optimizer]] = {
     # foreach is what torch takes on CUDA; said here, a step is the same on every device, and so is its trace.
     "sgd": lambda parameters: SGD(parameters, lr=LEARNING_RATE, foreach=True),
     "adamw": lambda parameters: AdamW(parameters, lr=LEARNING_RATE, foreach=True),
+    # One parameter after the other, as torch did before 2.0: no temporaries of all parameters at once.
+    "adamw_loop": lambda parameters: AdamW(parameters, lr=LEARNING_RATE, foreach=False),
 }
 
 LEARNING_RATE = 1e-6

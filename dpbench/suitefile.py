@@ -35,7 +35,7 @@ CHOICES = {
     "attention": ("eager", "sdpa"),
     "norm": ("group",),
     "step": ("gradient", "train"),
-    "optimizer": ("sgd", "adamw"),
+    "optimizer": ("sgd", "adamw", "adamw_loop"),
     "clip_function": ("abadi", "automatic", "normalize"),
 }
 """The axes of which every value is known here; the others are checked where they are used."""

@@ -4,12 +4,13 @@ import errno
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.reproduction import Cited, Number, Reproduced, Reproduction, Three, Value, off, read, share, write
+from dpbench.reproduction import Cited, Number, Reproduced, Reproduction, Three, Value, off, read, scored, share, write
 
 OOM = Number(word="oom")
 
@@ -45,7 +46,7 @@ def test_how_far_ours_is_from_theirs(ours, theirs, difference):
 
 
 def test_a_share_counts_what_can_be_compared():
-    found = share([0.05, -0.10, 0.2, -0.26, math.inf, None])
+    found = share([0.05, -0.10, 0.2, -0.26, math.inf])
     assert (found.compared, found.within_10, found.within_25) == (5, 2, 3)
 
 
@@ -56,11 +57,17 @@ def value(published=100.0, predicted=110.0, **more):
 
 @pytest.mark.parametrize(("predicted", "far"), [(115.0, False), (116.0, True), (84.0, True), (None, False)])
 def test_a_reason_is_due_over_15_percent(predicted, far):
-    assert value(predicted=predicted).far is far
+    assert value(predicted=predicted).absolute.far is far
 
 
-def test_a_reason_is_due_of_a_ratio_too():
-    assert value(ratio=Three(Number(0.5), Number(0.7))).far
+def test_of_what_could_not_be_read_to_10_percent_no_reason_is_due_and_it_is_not_scored():
+    sharp, blurred = (Three(Number(3.0, low=3 - e, high=3 + e), Number(4.0)) for e in (0.3, 0.31))
+    assert (sharp.blurred, sharp.far) == (False, True)
+    assert (blurred.blurred, blurred.far) == (True, False)
+    assert [scored([replace(value(), absolute=three)], lambda v: v.absolute) for three in (sharp, blurred)] == [
+        [pytest.approx(1 / 3)],
+        [],
+    ]
 
 
 def reproduction(*figures, **more):
@@ -74,9 +81,8 @@ def figure(*values, **more):
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    far = value(
-        ratio=Three(Number(word="oom"), Number(2.0, low=1.5, high=2.5)), sizes={"B": 8}, reason="r", sure="open"
-    )
+    ratio = Three(Number(word="oom"), Number(2.0, low=1.5, high=2.5), reason="r", sure="open")
+    far = value(ratio=ratio, sizes={"B": 8})
     made = reproduction(figure(far, layers={"m": (("fc", 1, 2, 3),)}, files=("a.jsonl",)), card="T4", measured=False)
     write(made, tmp_path)
     assert read(tmp_path) == read(tmp_path / "reproduction.json") == made
@@ -91,7 +97,7 @@ def test_what_is_no_reproduction_is_said(tmp_path):
     with pytest.raises(DpbenchError, match="cannot read .*expected what dpbench reproduce wrote"):
         read(tmp_path)
     file = tmp_path / "reproduction.json"
-    for text, said in (("{", "is not JSON"), ("[1]", "schema is"), ('{"schema": 9}', "schema is 9, expected 1")):
+    for text, said in (("{", "is not JSON"), ("[1]", "schema is"), ('{"schema": 9}', "schema is 9, expected 2")):
         file.write_text(text)
         with pytest.raises(DpbenchError, match=said):
             read(file)

@@ -21,7 +21,7 @@ from dpbench.frame import read_all as read_results
 from dpbench.paper import Figure, Paper
 from dpbench.papers import available, chosen, read_all
 from dpbench.records import plain
-from dpbench.reporting import threefold
+from dpbench.reporting import reproduction as shown_as
 from dpbench.reporting.numbers import duration
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproduction import FILE, Reproduced, Reproduction, how_to_go_on, read
@@ -117,7 +117,7 @@ def ended(directory: Path, as_json: bool) -> bool:
     if as_json:
         typer.echo(json.dumps(plain(asdict(made)), indent=1, allow_nan=False))
     else:
-        typer.echo("\n".join([*threefold.together(made), "", f"results  {directory}"]))
+        typer.echo("\n".join([*shown_as.together(made), "", f"results  {directory}"]))
         typer.echo(f"report   {page_of(made, results, directory)}")
     return any(record.outcome.is_failure for one in results for record in one.records)
 
@@ -165,7 +165,7 @@ class Shown:
             case Seen(row=row, number=number, of=of):
                 say(f"  [{number:>{len(str(of))}}/{of}] {line_of(row)}   {row.workload.label()}")
             case Reproduced() if not self._as_json:
-                typer.echo("\n".join(["", *threefold.lines(event), f"  took {duration(event.seconds)}", ""]))
+                typer.echo("\n".join(["", *shown_as.lines(event), f"  took {duration(event.seconds)}", ""]))
 
 
 def page_of(made: Reproduction, results: Sequence[Results], directory: Path) -> Path:

@@ -40,7 +40,9 @@ OPTIONS: Mapping[str, Any] = {
         List, axis("--trainable", help="all, biases, last, norms, pattern:GLOB, lora:r=8,targets=NAME.")
     ],
     "step": Annotated[List, axis("--step", help="gradient: forward, clip, sum; train: noise and optimizer, too.")],
-    "optimizer": Annotated[List, axis("--optimizer", help="sgd, adamw; for --step train.")],
+    "optimizer": Annotated[
+        List, axis("--optimizer", help="sgd, adamw, adamw_loop (as torch before 2.0); for --step train.")
+    ],
     "seed": Annotated[List, axis("--seed", help="Of weights and batch.")],
     "max_norm": Annotated[List, clipping("--max-norm", help="R, the clipping norm.")],
     "clip_function": Annotated[List, clipping("--clip-function", help="abadi, automatic, normalize.")],

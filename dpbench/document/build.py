@@ -46,7 +46,14 @@ def build(
     sections = [section for part in SECTIONS if (section := part.section(found)) is not None]
     told = list(summary.sentences(found))
     if reproduction is not None:
-        sections = [*reproduced.sections(reproduction, {Path(s.file).name: s.id for s in found.sources}), *sections]
+        names = {source.id: Path(source.file).name for source in found.sources}
+        ids = {name: id for id, name in names.items()}
+        records = {
+            (names[row.file], row.implementation, row.workload.label()): place
+            for row in found.rows
+            if (place := found.place(row)) is not None
+        }
+        sections = [*reproduced.sections(reproduction, ids, records), *sections]
         told = [*reproduced.sentences(reproduction), *told]
     suites = dict.fromkeys(results.header.suite for results in files)
     return Document(

@@ -46,6 +46,7 @@ def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:
             yield _under(part)
         else:
             yield f"{_under(part)} (not drawn here: add svg or png to --formats)"
+    yield from map(escape, section.remarks)
 
 
 def _under(chart: Chart) -> str:

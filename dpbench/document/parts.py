@@ -87,6 +87,8 @@ class Section:
     prose: tuple[str, ...] = ()
     """Paragraphs of plain text."""
     parts: tuple[Grid | Chart, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Paragraphs for who asks how it was made: they follow the parts, and are folded where a format can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from dpbench.document import threefold
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.reporting.decisions import Decision, chart
-from dpbench.reporting.threefold import apart, named, notes, number, shares, shown
-from dpbench.reproduction import Number, Reproduced, Reproduction, Three, Value
+from dpbench.reporting.reproduction import Shown, absolute, columns, named, settings, shares, titles
+from dpbench.reproduction import Reproduced, Reproduction, Value
+
+Records = Mapping[tuple[str, str, str], int]
+"""Where a record stands in the report, by the name of its file, its implementation and its workload."""
 
 
-def sections(reproduction: Reproduction, sources: Mapping[str, str]) -> Iterator[Section]:
+def sections(reproduction: Reproduction, sources: Mapping[str, str], records: Records) -> Iterator[Section]:
     """One for each figure; ``sources``: the id of a results file in this report, by its name."""
     for figure in reproduction.figures:
         own = tuple(sources[name] for name in figure.files if name in sources)
+        on = f" Predicted for: {figure.card}." if figure.kind == "cost" else ""
+        where = f"Printed: {figure.printed}. Read: {figure.read}." if figure.printed else "Not printed in this form."
         yield Section(
             id=f"paper-{figure.id}",
             title=figure.title,
-            prose=tuple(_prose(figure)),
-            parts=(*_charts(figure, own), *_grids(figure, own)),
+            prose=(where + on, *(f"{_begun(said)}." for said in shares([figure]))),
+            parts=(*_charts(figure, own, records), *_grids(figure, own, records)),
+            remarks=tuple(_remarks(figure)),
         )
 
 
@@ -32,21 +38,22 @@ def title(reproduction: Reproduction) -> str:
 def sentences(reproduction: Reproduction) -> list[str]:
     """How near predictions come to what was printed."""
     cited = "; ".join(paper.citation for paper in reproduction.papers)
-    values = [value for figure in reproduction.figures for value in figure.values]
-    return [f"Reproduced, {len(reproduction.figures)} figures beside {cited}.", *(f"{s}." for s in shares(values))]
+    near = (f"{_begun(said)}." for said in shares(reproduction.figures))
+    return [f"Reproduced, {len(reproduction.figures)} figures beside {cited}.", *near]
 
 
-def _prose(figure: Reproduced) -> Iterator[str]:
-    on = f" Predicted for: {figure.card}." if figure.kind == "cost" else ""
-    where = f"Printed: {figure.printed}. Read: {figure.read}." if figure.printed else "Not printed in this form."
-    yield where + on
+def _remarks(figure: Reproduced) -> Iterator[str]:
     yield from (f"{name.capitalize()}: {said}." for name, said in figure.known.items())
-    yield from (f"{said[0].upper()}{said[1:]}." for said in notes(figure))
+    yield from (f"{_begun(said)}." for said in settings(figure))
     if figure.commands:
-        yield f"By itself, at full size: {'; '.join(figure.commands)}"
+        yield f"At full size by itself: {'; '.join(figure.commands)}"
 
 
-def _charts(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Chart]:
+def _begun(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def _charts(figure: Reproduced, sources: tuple[str, ...], records: Records) -> Iterator[Chart]:
     for i, (network, layers) in enumerate(figure.layers.items(), start=1):
         decisions = [Decision(str(name), 2 * int(T) ** 2, int(d) * int(p)) for name, T, d, p in layers]
         yield Chart(
@@ -58,67 +65,60 @@ def _charts(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Chart]:
     for quantity, values in _by_quantity(figure).items():
         found = threefold.drawn(figure, quantity, values)
         if found is not None:
-            yield Chart(f"paper-{figure.id}-{_id(quantity)}", found.caption, found.draw, found.caption, sources)
+            places = tuple(dict.fromkeys(p for value in values if (p := _place(value, records)) is not None))
+            yield Chart(f"paper-{figure.id}-{_id(quantity)}", found.caption, found.draw, found.caption, sources, places)
 
 
-def _grids(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Grid]:
+def _grids(figure: Reproduced, sources: tuple[str, ...], records: Records) -> Iterator[Grid]:
     for quantity, values in _by_quantity(figure).items():
-        columns = _columns(values)
+        chosen = columns(values)
+        names = (Column("workload", numeric=False), Column("implementation", numeric=False))
         yield Grid(
             id=f"paper-{figure.id}-{_id(quantity)}",
             caption=f"{figure.title}: {quantity.replace('_', ' ')}, {values[0].unit}",
-            columns=tuple(column for column, _ in columns),
-            lines=tuple(tuple(entry(value) for _, entry in columns) for value in values),
+            columns=(*names, *(_column(one, values) for one in chosen)),
+            lines=tuple(
+                (_workload(value), Entry(named(value)), *(_entry(value, one, records) for one in chosen))
+                for value in values
+            ),
             notes=tuple(_notes(values)),
             sources=sources,
         )
 
 
-def _columns(values: Sequence[Value]) -> list[tuple[Column, Callable[[Value], Entry]]]:
-    """Those that say something, each with what stands in it."""
-    unit, relative = values[0].unit, any(value.ratio != Three() for value in values)
-    to = "to nonprivate" if any(v.relative_to == "nonprivate" for v in values) else f"to {values[0].relative_to}"
-    every: list[tuple[Column, Callable[[Value], Entry]]] = [
-        (Column("published", unit), lambda v: _entry(v.absolute.published, number)),
-        (Column("predicted", unit), lambda v: _entry(v.absolute.predicted, number)),
-        (Column("measured here", unit), lambda v: _entry(v.absolute.measured, number)),
-        (Column("ratio published", to), lambda v: _entry(v.ratio.published, shown)),
-        (Column("ratio predicted", to), lambda v: _entry(v.ratio.predicted, shown)),
-        (Column("off"), lambda v: _off(v, v.ratio if relative else v.absolute)),
-        (Column("ratio measured", to), lambda v: _entry(v.ratio.measured, shown)),
-        (Column("expected here", to), lambda v: _entry(v.expected_here, shown)),
-    ]
-    found: list[tuple[Column, Callable[[Value], Entry]]] = [
-        (Column("workload", numeric=False), _workload),
-        (Column("implementation", numeric=False), lambda v: Entry(named(v))),
-    ]
-    return found + [(column, entry) for column, entry in every if any(entry(v).text for v in values)]
+def _column(shown: Shown, values: Sequence[Value]) -> Column:
+    if shown.of is absolute:
+        return Column(shown.title, "" if shown.number is None else values[0].unit)
+    bases = {value.relative_to for value in values}
+    return Column(f"ratio {shown.title}", f"to {bases.pop()}" if len(bases) == 1 and shown.number is not None else "")
 
 
 def _workload(value: Value) -> Entry:
     return Entry(value.row, note=f"measured at: {value.at}" if value.at else "")
 
 
-def _entry(n: Number, text: Callable[[Number], str]) -> Entry:
-    if n.word:
-        words, _, why = n.word.partition(":")
-        return Entry(words, kind=Kind.MUTED, note=why.strip())
-    return Entry(text(n), n.value)
+def _entry(value: Value, shown: Shown, records: Records) -> Entry:
+    text, three = shown.text(value), shown.of(value)
+    if shown.number is None:
+        note = f"{three.reason} [{three.sure}]" if three.reason else "no reason is known" if three.far else ""
+        return Entry(text, three.off, note=note, kind=Kind.BAD if three.far and not three.reason else Kind.PLAIN)
+    found = shown.number(value)
+    record = _place(value, records) if found and shown.title == titles(value.quantity)[2] else None
+    if found.word:
+        return Entry(text, record=record, note=found.word.partition(":")[2].strip(), kind=Kind.MUTED)
+    return Entry(text, found.value, record=record)
 
 
-def _off(value: Value, three: Three) -> Entry:
-    if three.off is None:
-        return Entry("")
-    note = f"{value.reason} [{value.sure}]" if value.reason else "no reason is known" if value.far else ""
-    kind = Kind.BAD if value.far and not value.reason else Kind.PLAIN
-    return Entry(apart(three.off), three.off, note=note, kind=kind)
+def _place(value: Value, records: Records) -> int | None:
+    """Of the record of what was measured."""
+    return records.get((value.file, value.implementation, value.cell))
 
 
 def _notes(values: Sequence[Value]) -> Iterator[str]:
     if any(value.absolute.off is not None or value.ratio.off is not None for value in values):
         yield "off: predicted over published, less one"
     if any(value.expected_here for value in values):
-        yield "expected here: the ratio that a roofline of this machine, calibrated, gives at the size measured"
+        yield "ratio expected: the ratio that a roofline of this machine, calibrated, gives at the size measured"
 
 
 def _by_quantity(figure: Reproduced) -> dict[str, list[Value]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dpbench.document import drawing
 from dpbench.reporting import palette
 from dpbench.reporting.plots import SIZES
+from dpbench.reporting.reproduction import named
 from dpbench.reporting.style import style
-from dpbench.reporting.threefold import named
 from dpbench.reproduction import Number, Reproduced, Three, Value
 
 if TYPE_CHECKING:

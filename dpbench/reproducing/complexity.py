@@ -34,6 +34,8 @@ def _at(terms: Sequence[Term], workload: Workload, counted: Counted) -> Iterator
         refused = Number(word=f"refused: {flops.reason}")
         yield Value(
             row=f"T={facts.T} d={facts.d} p={facts.p}",
+            model=workload.model,
+            sizes={} if workload.seq_len is None else {"T": workload.seq_len},
             quantity="flops",
             unit="BTpd",
             implementation=term.of,

@@ -34,6 +34,8 @@ def values(figure: Figure, found: Mapping[Workload, Layers]) -> Iterator[Value]:
         place = next((i for i, (_, T, d, p) in enumerate(own, start=1) if p * d > 2 * T**2), None)
         yield Value(
             row=label(workload),
+            model=workload.model,
+            sizes={} if workload.image_size is None else {"px": workload.image_size},
             quantity="first ghost layer",
             unit="place",
             implementation="2T^2 < pd",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from dpbench.errors import DpbenchError
-from dpbench.paper import UNITS, Figure, Row
+from dpbench.paper import UNITS, Figure, Reason, Row
 from dpbench.records import MAX, Cell, Workload
 from dpbench.reproducing.point import Point
 
@@ -31,7 +32,13 @@ def shown_by(term: str) -> str:
 
 def refuse_misfits(figure: Figure, points: Sequence[Point]) -> None:
     """Raise DpbenchError with everything that fits nothing."""
-    mistakes = [*_rows(figure, points), *_terms(figure, points), *_quantities(figure, points), *_axes(points)]
+    mistakes = [
+        *_rows(figure, points),
+        *_terms(figure, points),
+        *_reasons(figure, points),
+        *_quantities(figure, points),
+        *_axes(points),
+    ]
     if mistakes:
         raise DpbenchError("\n  ".join([f"figure {figure.id} and its suites do not fit:", *dict.fromkeys(mistakes)]))
 
@@ -62,6 +69,32 @@ def _terms(figure: Figure, points: Sequence[Point]) -> Iterator[str]:
                 yield f"there is no {term.of}; expected one of {', '.join(SHOWN_BY)}"
             elif Cell(name, workload) not in there:
                 yield f"the term of {term.of} needs {name}, which is not run on {workload.label()}"
+
+
+def _reasons(figure: Figure, points: Sequence[Point]) -> Iterator[str]:
+    names = {term.of for term in figure.term} | {point.full.implementation for point in points}
+    quantities = {quantity for point in points for quantity in point.run.quantities}
+    for reason in figure.reason:
+        what = f"the reason {reason.says[:40]!r}"
+        for key, given, there in (
+            ("implementation", reason.implementation, names),
+            ("quantity", reason.quantity, quantities),
+        ):
+            if not any(fnmatchcase(name, given) for name in there):
+                yield f"{what} is for {key} {given!r}, expected of {', '.join(sorted(there))}"
+        workloads = [point.full.workload for point in points]
+        if not any(is_for(reason, w.model, w.seq_len, w.image_size) for w in workloads):
+            sizes = f"model={reason.model!r}, T={list(reason.T)}, image={list(reason.image)}"
+            yield f"{what} is for {sizes}, which fits no workload of its suites"
+
+
+def is_for(reason: Reason, model: str, T: int | None, image: int | None) -> bool:
+    """Whether a reason is for a workload, whatever the model's options."""
+    return (
+        any(fnmatchcase(name, reason.model) for name in (model, model.partition("(")[0]))
+        and (not reason.T or T in reason.T)
+        and (not reason.image or image in reason.image)
+    )
 
 
 def _quantities(figure: Figure, points: Sequence[Point]) -> Iterator[str]:

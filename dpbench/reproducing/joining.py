@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 from dpbench.paper import BOUND, UNITS, Figure, Printed, Quantity, Reason, Row
 from dpbench.records import Workload
 from dpbench.reproducing.counting import Counted, is_counted
-from dpbench.reproducing.fitting import matches
+from dpbench.reproducing.fitting import is_for, matches
 from dpbench.reproducing.measuring import Measured
 from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import Predicted
-from dpbench.reproduction import FAR, Number, Three, Value
+from dpbench.reproduction import Number, Three, Value
 from dpbench.suite import BASELINE
 
 
@@ -62,7 +62,8 @@ def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found,
             ratio = replace(ratio, measured=paired)
         if row.relative_to:
             # What was printed is a ratio already.
-            ratio, absolute = replace(ratio, published=_number(printed[name])), replace(absolute, published=Number())
+            ratio = replace(ratio, published=absolute.published)
+            absolute = replace(absolute, published=Number())
         yield Value(
             row=_label(row, point.full.workload),
             model=point.full.workload.model,
@@ -75,12 +76,14 @@ def _of_row(row: Row, points: Sequence[Point], quantity: Quantity, found: Found,
             relative_to=base,
             expected_here=_expected(measured, point, by_name.get(base), quantity),
             at=_at(point, quantity),
+            file=measured.file if quantity != "flops" and point.here is not None else "",
+            cell=point.here.workload.label() if quantity != "flops" and point.here is not None else "",
         )
 
 
 def _three(row: Row, point: Point, quantity: Quantity, found: Found, runs: Measured) -> Three:
     printed = row.of(quantity).get(point.full.implementation)
-    published = Number() if printed is None else _number(printed)
+    published = Number() if printed is None else _number(printed, row.read_to.get(quantity, 0.0))
     if quantity == "flops":
         return Three(published, found.counted.formula(point.full), found.counted.traced(point.full))
     measured = runs.of(point.here, quantity)
@@ -90,8 +93,11 @@ def _three(row: Row, point: Point, quantity: Quantity, found: Found, runs: Measu
     return Three(published, found.predicted.of(point.full, quantity), measured)
 
 
-def _number(printed: Printed) -> Number:
-    return Number(word=printed) if isinstance(printed, str) else Number(float(printed))
+def _number(printed: Printed, error: float) -> Number:
+    """With what it may be, where it was read with an error."""
+    if isinstance(printed, str):
+        return Number(word=printed)
+    return Number(printed, low=printed - error, high=printed + error) if error else Number(printed)
 
 
 def _ratio(one: Three, other: Three, base: str) -> Three:
@@ -107,9 +113,10 @@ def _ratio(one: Three, other: Three, base: str) -> Three:
             return Number(word=f"{bound[1]}{float(bound[2]) / b.value:.3g}") if b.value else Number()
         return Number(a.value / b.value) if a.value is not None and b.value else Number()
 
-    return Three(
-        over(one.published, other.published), over(one.predicted, other.predicted), over(one.measured, other.measured)
-    )
+    published = over(one.published, other.published)
+    if published.value is not None and (error := one.published.error + other.published.error):
+        published = replace(published, low=published.value * (1 - error), high=published.value * (1 + error))
+    return Three(published, over(one.predicted, other.predicted), over(one.measured, other.measured))
 
 
 def _expected(measured: Measured, point: Point, base: Point | None, quantity: Quantity) -> Number:
@@ -133,31 +140,37 @@ def _sizes(workload: Workload) -> dict[str, int]:
 
 
 def _at(point: Point, quantity: Quantity) -> str:
-    """The size at which it was measured, where that is another."""
+    """The size at which it was measured, and the memory that it was given, where that is another."""
     if quantity == "flops" or point.here is None:
         return ""
     here, full = point.here.workload, point.full.workload
-    return "" if replace(here, device=full.device) == full else here.label()
+    if replace(here, device=full.device) == full:
+        return ""
+    limit = f" in {point.run.here.memory}" if quantity == "max_batch" and point.run.here.memory else ""
+    return here.label() + limit
 
 
 def reasoned(value: Value, figure: Figure) -> Value:
-    """With the reasons that the figure's file has for a difference, one after the other."""
-    if not value.far:
-        return value
-    fitting = [reason for reason in figure.reason if _fits(reason, value)]
-    if not fitting:
-        return value
+    """With the reasons that the figure's file has for differences: of the numbers, and of their ratios."""
     return replace(
-        value, reason=" ".join(r.says for r in fitting), sure=", ".join(dict.fromkeys(r.sure for r in fitting))
+        value,
+        absolute=_with_reasons(value.absolute, "absolute", value, figure),
+        ratio=_with_reasons(value.ratio, "ratio", value, figure),
     )
 
 
+def _with_reasons(three: Three, of: str, value: Value, figure: Figure) -> Three:
+    """One after the other."""
+    if not three.far:
+        return three
+    fitting = [reason for reason in figure.reason if reason.of in (None, of) and _fits(reason, value)]
+    sure = dict.fromkeys(reason.sure for reason in fitting)
+    return replace(three, reason=" ".join(reason.says for reason in fitting), sure=", ".join(sure))
+
+
 def _fits(reason: Reason, value: Value) -> bool:
-    both = {"absolute": value.absolute, "ratio": value.ratio}
-    far = [name for name, three in both.items() if three.off is not None and abs(three.off) > FAR]
     return (
         fnmatchcase(value.implementation, reason.implementation)
-        and fnmatchcase(value.row, f"{reason.model}*" if not reason.model.endswith("*") else reason.model)
         and fnmatchcase(value.quantity, reason.quantity)
-        and (reason.of is None or reason.of in far)
+        and is_for(reason, value.model, value.sizes.get("T"), value.sizes.get("px"))
     )

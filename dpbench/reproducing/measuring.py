@@ -17,6 +17,8 @@ class Measured:
     """Rows by cell, of one run of a figure."""
 
     rows: Mapping[Cell, Row]
+    file: str = ""
+    """The name of the results file that they are from."""
 
     def of(self, cell: Cell | None, quantity: Quantity) -> Number:
         """One quantity of one cell, or the word for what became of it."""

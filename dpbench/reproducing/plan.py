@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -118,10 +119,6 @@ def measured(run: Run) -> Iterator[str]:
 
 
 def command(run: Run, device: str | None) -> str:
-    """That measures about the same by itself, for who reads a figure."""
-    words = ["dpbench run", run.suite]
-    if run.select:
-        words.append(f"-k '{run.select}'")
-    if device is not None:
-        words.append(f"--device {device}")
-    return " ".join(words)
+    """That measures a suite at full size by itself, for who reads a figure."""
+    words = ["dpbench", "run", run.suite, *(["-k", run.select] if run.select else [])]
+    return shlex.join([*words, "--device", device or "cuda"])

@@ -150,7 +150,7 @@ def _costs(
             measured.append(Measured({}))
             continue
         path, found = yield from _measured(figure, run, cells, at_hand)
-        measured.append(Measured(found))
+        measured.append(Measured(found, path.name))
         files.append(path.name)
     if asked.measured is False:
         left_out.append("nothing was measured, as was asked for")

@@ -15,7 +15,7 @@ from dpbench.errors import DpbenchError
 from dpbench.reproduction import FILE, read
 from dpbench.results import read as read_results
 from tests.records_for_tests import record, write
-from tests.reporting.test_threefold import value
+from tests.reporting.test_reproduction import value
 from tests.reproducing.tiny import PAPER, unprocessed, written
 from tests.test_reproduction import figure, reproduction
 from tests.test_reproduction import write as write_reproduction

@@ -7,15 +7,16 @@ import pytest
 from dpbench.document.build import build
 from dpbench.document.parts import Chart, Grid, Kind
 from dpbench.document.reproduced import sections, sentences
+from dpbench.reproduction import Value
 from dpbench.results import read
 from tests.document.results_for_tests import column
 from tests.records_for_tests import record, write
-from tests.reporting.test_threefold import value
+from tests.reporting.test_reproduction import three, value
 from tests.test_reproduction import figure, reproduction
 
 
 def grid(*values, **more):
-    (section,) = sections(reproduction(figure(*values, **more)), {})
+    (section,) = sections(reproduction(figure(*values, **more)), {}, {})
     (found,) = [part for part in section.parts if isinstance(part, Grid)]
     return found
 
@@ -23,17 +24,17 @@ def grid(*values, **more):
 def test_a_word_is_never_a_number():
     words = ("wrong: by 0.1", "refused: r", "failed: r", "timed out: r", "not all parameters trained: a", "oom")
     made = grid(*(value(f"impl{i}", (None, 1.0, word), (None, 1.0, word)) for i, word in enumerate(words)))
-    for title in ("measured here", "ratio measured"):
+    for title in ("measured", "ratio measured"):
         entries = column(made, title)
         assert [e.text for e in entries] == [word.partition(":")[0] for word in words]
         assert all(e.value is None and e.kind is Kind.MUTED for e in entries)
-    assert column(made, "measured here")[0].note == "by 0.1"
+    assert column(made, "measured")[0].note == "by 0.1"
 
 
 def test_a_reason_stands_beside_a_difference_or_that_none_is_known():
     off = column(
         grid(
-            value("bk", (100.0, 150.0), reason="Because.", sure="found"),
+            replace(value("bk"), absolute=three(100.0, 150.0, reason="Because.", sure="found")),
             value("opacus", (100.0, 50.0)),
             value("vmap", (100.0, 110.0)),
         ),
@@ -44,23 +45,41 @@ def test_a_reason_stands_beside_a_difference_or_that_none_is_known():
     assert [e.text for e in off] == ["+50%", "-50%", "+10%"]
 
 
-def test_columns_that_say_nothing_are_left_out():
-    titles = [c.title for c in grid(value("bk", (None, 1.0))).columns]
-    assert titles == ["workload", "implementation", "predicted"]
+def test_a_ratio_and_its_number_have_reasons_of_their_own():
+    made = grid(
+        Value(
+            row="r",
+            quantity="throughput",
+            unit="examples/s",
+            implementation="bk",
+            absolute=three(100.0, 150.0, reason="A bound.", sure="in part"),
+            ratio=three(0.8, 0.81),
+        )
+    )
+    assert [(c.title, e.note) for c, e in zip(made.columns, made.lines[0], strict=True) if c.title.endswith("off")] == [
+        ("off", "A bound. [in part]"),
+        ("ratio off", ""),
+    ]
+
+
+def test_the_base_of_ratios_is_named_where_all_have_the_same():
+    both = [value("bk", (), (0.8, 0.9)), value("bk", (), (1.3, 1.4), relative_to="ghostclip")]
+    assert {c.unit for c in grid(both[0]).columns if c.title == "ratio published"} == {"to nonprivate"}
+    assert {c.unit for c in grid(*both).columns if c.title == "ratio published"} == {""}
 
 
 def test_what_is_known_and_what_was_left_out_is_said():
     known = {"precision": "not stated"}
-    (section,) = sections(reproduction(figure(value(), known=known, left_out=("s: B=64 (slow)",))), {})
-    assert "Precision: not stated." in section.prose
-    assert "Left out: s: B=64 (slow)." in section.prose
+    (section,) = sections(reproduction(figure(value(), known=known, left_out=("s: B=64 (slow)",))), {}, {})
+    assert "Precision: not stated." in section.remarks
+    assert "Left out: s: B=64 (slow)." in section.remarks
 
 
 @pytest.mark.parametrize("kind", ["cost", "decisions"])
 def test_charts_can_be_drawn(kind):
     layers = {"m px=224": (("conv", 49, 27, 64), ("fc", 1, 64, 10))} if kind == "decisions" else {}
     made = reproduction(figure(value("bk", (80.0, 90.0), (0.8, 0.9)), kind=kind, layers=layers))
-    (section,) = sections(made, {})
+    (section,) = sections(made, {}, {})
     drawn = [part for part in section.parts if isinstance(part, Chart)]
     assert drawn
     assert all(chart.draw().axes for chart in drawn)
@@ -68,10 +87,14 @@ def test_charts_can_be_drawn(kind):
 
 def test_tables_name_the_results_that_they_are_from(tmp_path):
     path = write(tmp_path, [record("bk")])
-    made = reproduction(figure(value("bk", (80.0, 90.0)), files=(path.name,)))
+    given = record("bk")
+    where = {"file": path.name, "cell": given.cell.workload.label()}
+    made = reproduction(figure(value("bk", (80.0, 90.0, 70.0), **where), files=(path.name,)))
     document = build([read(path)], reproduction=made)
     (found,) = [p for s in document.sections for p in s.parts if getattr(p, "id", "") == "paper-one-throughput"][-1:]
     assert found.sources == ("A",)
+    assert [entry.record for entry in column(found, "measured")] == [0]
+    assert next(p for s in document.sections for p in s.parts if isinstance(p, Chart)).records == (0,)
     assert document.title == "Reproduced: p"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dpbench.document.threefold import MOST_ROWS, drawn
-from tests.reporting.test_threefold import value
+from tests.reporting.test_reproduction import value
 from tests.test_reproduction import figure
 
 

@@ -118,11 +118,11 @@ def test_each_run_has_what_was_measured_for_it():
 
 
 def value(off, ratio=None, **more):
-    given = {"row": "gpt2 B=8", "quantity": "throughput", "unit": "u", "implementation": "bk"} | more
+    given = {"row": "gpt2 B=8", "model": "gpt2(n=1)", "quantity": "throughput", "unit": "u", "implementation": "bk"}
     both = {"absolute": Three(Number(100.0), Number(100 * (1 + off)))}
     if ratio is not None:
         both["ratio"] = Three(Number(1.0), Number(1 + ratio))
-    return Value(**given, **both)
+    return Value(**given | more, **both)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,11 @@ def value(off, ratio=None, **more):
         ({"implementation": "b*"}, True),
         ({"implementation": "opacus"}, False),
         ({"model": "gpt2"}, True),
+        ({"model": "gp*"}, True),
         ({"model": "roberta"}, False),
+        ({"T": (64, 128)}, True),
+        ({"T": (64,)}, False),
+        ({"image": (224,)}, False),
         ({"quantity": "memory"}, False),
         ({"of": "absolute"}, True),
         ({"of": "ratio"}, False),
@@ -140,14 +144,23 @@ def value(off, ratio=None, **more):
 )
 def test_a_reason_is_attached_where_it_fits(reason, fits):
     figure = Figure(id="f", title="F", reason=(Reason(sure="found", says="because", **reason),))
-    assert reasoned(value(0.2), figure).reason == ("because" if fits else "")
-    assert reasoned(value(0.1), figure).reason == "", "not over 15 %"
+    assert reasoned(value(0.2, sizes={"T": 128}), figure).absolute.reason == ("because" if fits else "")
+    assert reasoned(value(0.1), figure).absolute.reason == "", "not over 15 %"
 
 
-def test_several_reasons_say_how_sure_each_is():
+def test_a_number_and_its_ratio_have_reasons_of_their_own_that_say_how_sure_each_is():
     figure = Figure(
         id="f", title="F", reason=(Reason(sure="found", says="One."), Reason(sure="open", says="Two.", of="ratio"))
     )
-    assert (reasoned(value(0.2), figure).reason, reasoned(value(0.2), figure).sure) == ("One.", "found")
+    number = reasoned(value(0.2), figure)
+    assert (number.absolute.reason, number.absolute.sure, number.ratio.reason) == ("One.", "found", "")
     both = reasoned(value(0.2, 0.3), figure)
-    assert (both.reason, both.sure) == ("One. Two.", "found, open")
+    assert (both.absolute.reason, both.absolute.sure) == ("One.", "found")
+    assert (both.ratio.reason, both.ratio.sure) == ("One. Two.", "found, open")
+
+
+def test_how_far_off_a_number_may_be_as_it_was_read_goes_into_its_ratio():
+    found = joined({"nonprivate": 5.0, "bk": 4.0}, numbers(bk=4.0), read_to={"throughput": 0.5})["bk"]
+    assert found.absolute.published == Number(4.0, low=3.5, high=4.5)
+    # 0.8, and an eighth and a tenth of it.
+    assert found.ratio.published == Number(0.8, low=pytest.approx(0.62), high=pytest.approx(0.98))

@@ -58,7 +58,7 @@ def test_what_is_in_a_figure(paper, monkeypatch):
     assert seen(events) == ONE
     made = events[-1]
     assert made.left_out == ("small: B=16 and opacus (slow)",)
-    assert made.commands == ("dpbench run small",)
+    assert made.commands == ("dpbench run small --device cuda",)
     (file,) = made.files
     assert len(store.read(paper / "out" / file).records) == 5
     published = {v.implementation: v for v in made.values if v.quantity == "throughput" and v.sizes == {"B": 8}}
