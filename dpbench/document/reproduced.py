@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from dpbench.document import threefold
+from dpbench.document.dots import drawn
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.reporting.decisions import Decision, chart
 from dpbench.reporting.threefold import apart, named, notes, number, shares, shown
@@ -56,7 +56,7 @@ def _charts(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Chart]:
             alt=f"2T^2 and pd over the layers of {network}",
         )
     for quantity, values in _by_quantity(figure).items():
-        found = threefold.drawn(figure, quantity, values)
+        found = drawn(figure, quantity, values)
         if found is not None:
             yield Chart(f"paper-{figure.id}-{_id(quantity)}", found.caption, found.draw, found.caption, sources)
 
