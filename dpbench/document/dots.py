@@ -1,15 +1,16 @@
-"""Charts of reproduced figures: for each implementation what was published, predicted and measured, as dots in a row."""
+"""Charts of reproduced figures: a row of dots for what was published, predicted and measured of an implementation."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from dpbench.document import drawing
-from dpbench.document.drawing import FAINT, INK, Drawing
-from dpbench.document.marks import ORDER, PREDICTED, PUBLISHED, Mark, colour, marked, word
+from dpbench.document.drawing import INK, Drawing
+from dpbench.document.marks import FORMULA, ORDER, PREDICTED, PUBLISHED, Mark, colour, marked, word
 from dpbench.document.sizes import over_a_size
 from dpbench.document.ticks import logarithmic
 from dpbench.reporting.style import style
@@ -25,9 +26,12 @@ MOST_ROWS = 12
 LOGARITHMIC_FROM = 20
 """Largest over smallest number of a chart above which its axis is logarithmic."""
 WIDTH, LETTER = 2.2, 0.065
-"""Inches: of a panel, and of a letter of a name beside it."""
-TITLE, KEY = 30, 24
+"""Inches: of a panel, and of a letter beside it."""
+TITLE, KEY = 27, 24
 """Letters in a line of a panel's title, and of the key."""
+JOINED = (PUBLISHED, PREDICTED, FORMULA)
+"""Their distance is what a figure is reproduced for."""
+PALE = "#bbbbbb"
 LANE = 0.19
 """How far above the middle of a row what is at full size lies, and below it what is not."""
 APART, CHARACTER = 8.0, 4.8
@@ -90,11 +94,13 @@ def _draw(rows: Sequence[Row], relative: bool, label: str, key: Mapping[Mark, st
     height = 0.35 + 0.15 * max(title.count("\n") for title in titles)
     height += (0.3 if any(mark.reduced for mark in key) else 0.24) * max(map(len, names))
     with style():
+        longest = max(len(word(n)) for _, found in rows for n in found.values())
+        width = WIDTH + (LETTER * (longest + 3) if longest else 0.0)
         room = KEY * LETTER + 0.3
         if same:
-            figure, panels = drawing.panels(len(own), WIDTH, height, room + beside)
+            figure, panels = drawing.panels(len(own), width, height, room + beside)
         else:
-            figure, panels = drawing.panels(len(own), WIDTH + beside, height, room)
+            figure, panels = drawing.panels(len(own), width + beside, height, room)
         for axes, title, some in zip(panels, titles, own.values(), strict=True):
             axes.set_title(title, loc="left", color=INK)
             _panel(axes, some)
@@ -110,19 +116,33 @@ def _draw(rows: Sequence[Row], relative: bool, label: str, key: Mapping[Mark, st
 def _title(workload: str) -> str:
     """The model, and what it was run with."""
     model, _, rest = workload.partition(" ")
-    return "\n".join(fill(part, TITLE) for part in (model, rest) if part)
+    return _wrapped(workload) if "=" in model else "\n".join(_wrapped(part) for part in (model, rest) if part)
+
+
+def _wrapped(text: str) -> str:
+    """Between words, and within one that is longer than a line."""
+    lines = [""]
+    for whole in text.split():
+        parts = [whole] if len(whole) <= TITLE else re.findall(r"[^:,_/]+[:,_/]*|[:,_/]+", whole)
+        for i, part in enumerate(parts):
+            apart = " " if lines[-1] and not i else ""
+            if len(lines[-1] + apart + part) > TITLE and lines[-1]:
+                lines.append(part)
+            else:
+                lines[-1] += apart + part
+    return "\n".join(lines)
 
 
 def _axis(axes: Axes, numbers: Sequence[float], relative: bool) -> None:
     """The same in every panel: from zero, or logarithmic where that would crowd most of it into one place."""
     low, high = min(numbers), max(numbers)
     if relative:
-        axes.axvline(1, color=FAINT, linewidth=0.7, zorder=1)
+        axes.axvline(1, color=PALE, linewidth=1.2, zorder=1)
     if low > 0 and high / low > LOGARITHMIC_FROM:
         logarithmic(axes, "x", [*numbers, 1.0] if relative else numbers)
     else:
-        axes.set_xlim(0, 1.05 * max(high, 1.0 if relative else 0.0))
-        axes.locator_params(axis="x", nbins=5)
+        axes.set_xlim(0, 1.05 * (max(high, 1.0) if relative else high or 1.0))
+        axes.locator_params(axis="x", nbins=6)
 
 
 def _panel(axes: Axes, rows: Sequence[Row]) -> None:
@@ -138,10 +158,10 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
             if n.low is not None and n.high is not None:
                 axes.plot([n.low, n.high], [y, y], color=ink, linewidth=1 if mark.reduced else 2.5, alpha=0.5)
             axes.plot([n.value], [y], zorder=3, clip_on=False, **mark.look(_ink(mark, ink)))
-        ends = [n.value for mark, n in found.items() if mark in (PUBLISHED, PREDICTED) and n.value is not None]
+        ends = [n.value for mark, n in found.items() if mark in JOINED and n.value is not None]
         if len(ends) == 2:
             y = place - (LANE if len(lanes) == 2 else 0.0)
-            axes.plot(ends, [y, y], color="#bbbbbb", linewidth=1.2, zorder=2)
+            axes.plot(ends, [y, y], color=PALE, linewidth=1.2, zorder=2)
         _words(axes, words, ink)
     axes.set_yticks(range(len(rows)), [named(value) for value, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)

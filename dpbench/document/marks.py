@@ -29,14 +29,16 @@ class Mark:
 
     def look(self, colour: str) -> dict[str, Any]:
         """In matplotlib's terms."""
-        face = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.1}
-        solid = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+        # Two at a reduced size are seen through each other.
+        face = "none" if self.reduced else "white"
+        hollow = {"markerfacecolor": face, "markeredgecolor": colour, "markeredgewidth": 1.1}
+        solid = {"markeredgewidth": 0}
         shape = {"marker": self.shape, "markersize": self.size, "linestyle": "", "color": colour}
-        return shape | (face if self.hollow else solid)
+        return shape | (hollow if self.hollow else solid)
 
 
 PUBLISHED = Mark("published", "o", 6.5, hollow=True)
-PREDICTED = Mark("predicted for {card}", "D", 5)
+PREDICTED = Mark("predicted for {card}", "D", 4.6)
 MEASURED = Mark("measured here", BAR, 11)
 FORMULA, TRACED = replace(PREDICTED, label="by formula"), replace(MEASURED, label="traced")
 EXPECTED = Mark("expected here, at a reduced size", "D", 3.6, hollow=True, reduced=True)
