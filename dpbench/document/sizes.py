@@ -131,5 +131,5 @@ def _dead(axes: Axes, died: dict[str, int], sizes: Sequence[int]) -> None:
             textcoords="offset points",
             ha="right" if sizes.index(x) >= len(sizes) / 2 else "left",
             fontsize=7,
-            color=palette.look(name).colour,
+            color=drawing.INK,
         )
