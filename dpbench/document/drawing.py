@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpbench.reporting import palette
@@ -16,6 +17,14 @@ INK, FAINT = "#222222", "#666666"
 MOST_PANELS = 12
 """Of one chart: more are too small to read."""
 COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart, and what it shows."""
+
+    caption: str
+    draw: Callable[[], Figure]
 
 
 def figure(width: float, height: float) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from dpbench.document import threefold
+from dpbench.document.dots import drawn
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.reporting.decisions import Decision, chart
 from dpbench.reporting.reproduction import Shown, absolute, columns, named, settings, shares, titles
@@ -63,7 +63,7 @@ def _charts(figure: Reproduced, sources: tuple[str, ...], records: Records) -> I
             alt=f"2T^2 and pd over the layers of {network}",
         )
     for quantity, values in _by_quantity(figure).items():
-        found = threefold.drawn(figure, quantity, values)
+        found = drawn(figure, quantity, values)
         if found is not None:
             places = tuple(dict.fromkeys(p for value in values if (p := _place(value, records)) is not None))
             yield Chart(f"paper-{figure.id}-{_id(quantity)}", found.caption, found.draw, found.caption, sources, places)
