@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from dpbench.decision import Decision
 from dpbench.document import threefold
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
-from dpbench.reporting.decisions import Decision, chart
+from dpbench.reporting.decisions import chart
 from dpbench.reporting.threefold import apart, named, notes, number, shares, shown
 from dpbench.reproduction import Number, Reproduced, Reproduction, Three, Value
 
@@ -48,7 +49,7 @@ def _prose(figure: Reproduced) -> Iterator[str]:
 
 def _charts(figure: Reproduced, sources: tuple[str, ...]) -> Iterator[Chart]:
     for i, (network, layers) in enumerate(figure.layers.items(), start=1):
-        decisions = [Decision(str(name), 2 * int(T) ** 2, int(d) * int(p)) for name, T, d, p in layers]
+        decisions = [Decision.of(*layer) for layer in layers]
         yield Chart(
             id=f"paper-{figure.id}-{i}",
             caption=f"2T² and pd of each layer: {network}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,7 +98,7 @@ def _one(figure: Figure, own: Sequence[Point], at_hand: AtHand) -> Generator[Eve
         made = replace(
             made,
             values=_reasoned(figure, decisions.values(figure, found)),
-            layers={decisions.label(workload): layers for workload, layers in found.items()},
+            layers={decisions.label(workload): tuple(map(astuple, own)) for workload, own in found.items()},
         )
     else:
         counted = yield from _counted(own, card(name), pool)
