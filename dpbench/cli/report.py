@@ -124,7 +124,7 @@ def opening(written: Sequence[Path]) -> str:
 
 
 def told(document: Document, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> Document:
-    """The same, whose charts say which of them is being drawn, where that takes long: for each format from the first."""
+    """The same, whose charts say which of them is being drawn, where that takes long; again for each format."""
     charts = [part for section in document.sections for part in section.parts if isinstance(part, Chart)]
     places = {chart.id: place for place, chart in enumerate(charts, start=1)}
     said = [clock()]

@@ -9,8 +9,9 @@ from dpbench.decision import Decision
 from dpbench.document import threefold
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.reporting.decisions import chart
+from dpbench.reporting.numbers import percent
 from dpbench.reporting.threefold import apart, named, notes, number, shares, shown
-from dpbench.reproduction import Number, Reproduced, Reproduction, Three, Value
+from dpbench.reproduction import FAR, Number, Reproduced, Reproduction, Three, Value
 
 
 def sections(reproduction: Reproduction, sources: Mapping[str, str]) -> Iterator[Section]:
@@ -31,10 +32,22 @@ def title(reproduction: Reproduction) -> str:
 
 
 def sentences(reproduction: Reproduction) -> list[str]:
-    """How near predictions come to what was printed."""
+    """How near predictions come to what was printed, of all and of each figure."""
     cited = "; ".join(paper.citation for paper in reproduction.papers)
-    values = [value for figure in reproduction.figures for value in figure.values]
-    return [f"Reproduced, {len(reproduction.figures)} figures beside {cited}.", *(f"{s}." for s in shares(values))]
+    figures = reproduction.figures
+    values = [value for figure in figures for value in figure.values]
+    far = [value for value in values if value.far]
+    unexplained = sum(not value.reason for value in far) or "none"
+    made = f"Of {cited}: {len(figures)} of {len(reproduction.asked)} figures are reproduced."
+    if not (own := shares(values)):
+        return [made]
+    return [
+        made,
+        *(f"{said[0].upper()}{said[1:]}." for said in own),
+        f"Published and predicted are over {percent(FAR)} apart in {len(far)} values, "
+        f"in {unexplained} without a reason.",
+        *(f"{f.title} [{f.id}]: {'; '.join(said)}." for f in figures if (said := shares(f.values))),
+    ]
 
 
 def _prose(figure: Reproduced) -> Iterator[str]:

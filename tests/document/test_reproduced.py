@@ -78,5 +78,40 @@ def test_tables_name_the_results_that_they_are_from(tmp_path):
 def test_without_results_there_is_a_report_all_the_same():
     document = build([], reproduction=reproduction(figure(value("bk", (80.0, 90.0)))))
     assert document.sections[0].id == "paper-one"
-    assert document.summary[0] == "Reproduced, 1 figures beside C."
-    assert "Reproduced, 0 figures beside C." in sentences(replace(reproduction()))
+    assert document.summary[0] == "Of C: 1 of 2 figures are reproduced."
+    assert not any("No cell" in sentence for sentence in document.summary)
+    assert sentences(reproduction()) == ["Of C: 0 of 2 figures are reproduced."]
+
+
+def test_the_summary_leads_with_how_near_predictions_come_one_line_for_a_figure():
+    made = reproduction(
+        figure(value("bk", (100.0, 105.0)), value("opacus", (100.0, 120.0), reason="r", sure="open")),
+        figure(value("bk", (100.0, 150.0), (0.8, 0.81)), id="two", title="Second"),
+        figure(value("bk", (None, 1.0)), id="ours", title="Not printed"),
+    )
+    assert sentences(made)[1:] == [
+        "Of 3 published numbers 1 are predicted within 10 %, 2 within 25 %.",
+        "Of 1 published ratios 1 are predicted within 10 %, 1 within 25 %.",
+        "Published and predicted are over 15 % apart in 2 values, in 1 without a reason.",
+        "First [one]: of 2 published numbers 1 are predicted within 10 %, 2 within 25 %.",
+        "Second [two]: of 1 published numbers 0 are predicted within 10 %, 0 within 25 %; "
+        "of 1 published ratios 1 are predicted within 10 %, 1 within 25 %.",
+    ]
+
+
+def test_beside_a_reproduction_of_its_own_results_warnings_alone_are_told(tmp_path):
+    layers = [["conv", 100, 3, 64], ["head", 1, 64, 10]]
+    few = [replace(record("nonprivate", seconds=[[1.0]]), facts={"layers": layers}), record("bk", seconds=[[2.0]])]
+    path, other = write(tmp_path, few), write(tmp_path / "other", few)
+    made = reproduction(figure(value("bk", (80.0, 90.0)), files=(path.name,)))
+    document = build([read(path)], reproduction=made)
+    assert document.summary[-2:] == (
+        "2 cells: 2 ok.",
+        "2 cells have as few as 1 round: an interval needs 6, and differences between such cells are not claimed.",
+    )
+    assert not any("private" in sentence for sentence in document.summary)
+    assert "layers" not in [section.id for section in document.sections]
+    # Results of a run of its own keep their findings.
+    both = build([read(path), read(other.rename(tmp_path / "other.jsonl"))], reproduction=made)
+    assert next(s for s in both.summary if "the only private" in s).startswith("On B: ")
+    assert "layers" in [section.id for section in both.sections]
