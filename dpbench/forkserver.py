@@ -95,7 +95,7 @@ class ForkServer:
         if begun is None:
             raise DpbenchError(
                 f"the process that starts workers could not, twice: {self._said() or 'it said nothing'}. "
-                "What is in a results file is safe; go on with: dpbench run --resume FILE"
+                "What is in a results file is safe; go on with --resume"
             )
         self._imports = []
         pid, line, status = begun

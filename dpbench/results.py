@@ -18,6 +18,12 @@ from dpbench.records import ADDED_ONLY, SCHEMA, Cell, Record, check_schema, from
 from dpbench.validator import validator
 
 DIRECTORY = Path("results")
+BEGINNING = b'{"dpbench":'
+"""Of every results file."""
+
+
+class NotBegun(DpbenchError):
+    """A crash left a file without a whole header: nothing was measured in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,7 @@ def read(path: Path | str) -> Results:
     """Read a results file; an incomplete last line is left out and reported in ``torn``.
 
     Raises:
+        NotBegun: a crash left it without a whole header.
         DpbenchError: not there, not ours, from a newer dpbench, or corrupt before the last line.
     """
     path = Path(path)
@@ -90,7 +97,7 @@ def parsed(path: Path, content: bytes) -> Results:
         # Room that a crash left unwritten.
         tail = lines.pop() + b"\n"
     if not lines:
-        raise _not_ours(path, tail)
+        raise _not_begun(path, tail) if _is_beginning(tail) else _not_ours(path, tail)
     header, schema = _read_header(path, lines[0])
     record_of = _reader(header.environment)
     found: dict[Cell, tuple[int, Record]] = {}
@@ -127,6 +134,19 @@ def latest(directory: Path | str = DIRECTORY) -> Path:
             f"no results in {directory}/, expected *.jsonl there; make some with: dpbench run quickstart"
         )
     return files[-1]
+
+
+def _is_beginning(line: bytes) -> bool:
+    """Whether a file that is written header first may have had no more than this; room left unwritten is zeros."""
+    written = line.rstrip(b"\0")
+    return written.startswith(BEGINNING) or BEGINNING.startswith(written)
+
+
+def _not_begun(path: Path, line: bytes) -> NotBegun:
+    return NotBegun(
+        f"{path} has no whole header ({len(line)} bytes), as a crash leaves a file that was just begun; nothing was "
+        "measured in it: remove it, and start that run anew"
+    )
 
 
 def _not_ours(path: Path, line: bytes) -> DpbenchError:

@@ -34,6 +34,8 @@ class Writer:
     header: Header
     descriptor: int
     done: dict[Cell, Record] = field(default_factory=dict)
+    go_on: str = ""
+    """What to do where writing is broken off; empty: what goes on with this file alone."""
 
     def append(self, record: Record) -> None:
         """Write one record through to the disk; an incomplete line is taken back if that fails."""
@@ -49,7 +51,9 @@ class Writer:
         self.done[record.cell] = record
 
     def _how_to_go_on(self) -> str:
-        return f"repeat: {self.header.command}" if self.header.run else f"go on with: dpbench run --resume {self.path}"
+        if self.header.run:
+            return f"repeat: {self.header.command}"
+        return self.go_on or f"go on with: dpbench run --resume {self.path}"
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
@@ -72,10 +76,11 @@ def create(
     directory: Path | str = DIRECTORY,
     started: datetime | None = None,
     run: str = "",
+    go_on: str = "",
 ) -> Writer:
     """A new file ``directory/<suite>-<UTC time>[-n].jsonl``, locked, with its header written.
 
-    ``run`` is the same for files that are sides of one run.
+    ``run`` is the same for files that are sides of one run; ``go_on``: see :class:`Writer`.
     """
     started = started or datetime.now(UTC)
     stem = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', suite).strip('-.') or 'run'}-{started:%Y%m%dT%H%M%SZ}"
@@ -95,8 +100,9 @@ def create(
     except OSError as error:
         os.close(descriptor)
         path.unlink()
-        raise DpbenchError(f"could not write to {path}: {error.strerror}; make room first") from error
-    return Writer(path, header, descriptor)
+        then = f"make room and {go_on}" if go_on else "make room first"
+        raise DpbenchError(f"could not write to {path}: {error.strerror}; {then}") from error
+    return Writer(path, header, descriptor, go_on=go_on)
 
 
 def open_for_resume(
@@ -105,6 +111,7 @@ def open_for_resume(
     environment: Mapping[str, Any],
     sources: Mapping[str, str],
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
+    go_on: str = "",
 ) -> Writer:
     """Open a file to add the cells that are missing from it; ``done`` of the result holds the others.
 
@@ -133,7 +140,7 @@ def open_for_resume(
     except BaseException:
         os.close(descriptor)
         raise
-    return Writer(path, results.header, descriptor, {r.cell: r for r in results.records})
+    return Writer(path, results.header, descriptor, {r.cell: r for r in results.records}, go_on)
 
 
 def accept(results: Results, path: Path | str) -> Path:

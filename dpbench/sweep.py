@@ -79,11 +79,13 @@ def sweep(
     resume: Path | str | None = None,
     recheck: bool = False,
     server: ForkServer | None = None,
+    go_on: str = "",
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
 ) -> Generator[Started | Event]:
     """Measure ``cells``; :class:`Started` comes first, and each record is on the disk when it is given.
 
-    ``server`` is used and left running; without one, one is started for this run alone.
+    ``server`` is used and left running; without one, one is started for this run alone. ``go_on``: what to do where
+    the results cannot be written, if that is another thing than to resume their file.
 
     Raises:
         DpbenchError: for whatever can be known to be wrong before; then nothing is written.
@@ -97,9 +99,9 @@ def sweep(
         check(server, cells, suite.timeout_s, suite.memory)
         where = {**environment(), "settings": settings_of(suite)}
         if resume is None:
-            writer = store.create(suite.name, cells, where, command, directory)
+            writer = store.create(suite.name, cells, where, command, directory, go_on=go_on)
         else:
-            writer = store.open_for_resume(resume, cells, where, sources, say)
+            writer = store.open_for_resume(resume, cells, where, sources, say, go_on)
         with writer:
             done = tuple(writer.done.values())
             yield Started(path=writer.path, cells=tuple(cells), done=done, environment=where)

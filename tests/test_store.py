@@ -139,7 +139,10 @@ def test_figures_that_may_not_be_compared_do_not_go_into_one_file(tmp_path, chan
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "line 1: not a results file of dpbench"),
+        ("", r"has no whole header \(0 bytes\).*: remove it, and start that run anew"),
+        ('{"dpbench":4,"kind', r"has no whole header \(18 bytes\)"),
+        ('{"dpb\0\0', r"has no whole header \(7 bytes\)"),
+        ("hello", "line 1: not a results file of dpbench: got 'hello'"),
         ("hello\nworld\n", "line 1: not a results file of dpbench: got 'hello'"),
         ('{"a": 1}\n', "line 1: not a results file"),
         (
@@ -196,8 +199,9 @@ def test_a_full_disk_at_the_start_leaves_no_file(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(store.os, "write", full)
-    with pytest.raises(DpbenchError, match="No space left"):
-        store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path)
+    for go_on, said in (("", "make room first"), ("repeat: it", "make room and repeat: it")):
+        with pytest.raises(DpbenchError, match=f"No space left on device; {said}$"):
+            store.create("made-up", CELLS, ENVIRONMENT, COMMAND, tmp_path, go_on=go_on)
     assert not list(tmp_path.iterdir())
 
 

@@ -12,10 +12,11 @@ import typer
 from dpbench.cli.files import drawable
 from dpbench.cli.workloads import MODEL, AsJson, Axes, SuiteName, takes, workloads
 from dpbench.complexity.modules import Layer, decisions_of
+from dpbench.decision import Decision
 from dpbench.errors import DpbenchError
 from dpbench.facts import Facts
 from dpbench.reporting.columns import aligned
-from dpbench.reporting.decisions import Decision, draw
+from dpbench.reporting.decisions import draw
 from dpbench.reporting.numbers import count
 
 
@@ -48,7 +49,7 @@ def layers(
         if plot is not None and not found:
             raise DpbenchError(f"{workload.label()} trains no matrix: there is no decision to draw")
         if plot is not None:
-            drawn = [Decision(layer.name, 2 * whole.T**2, whole.p * whole.d) for layer, whole in found]
+            drawn = [Decision(layer.name, whole.T, whole.d, whole.p) for layer, whole in found]
             draw(drawn, workload.label().replace(f" B={workload.batch}", ""), plot)
             typer.echo(f"{plot} written", err=True)
     if as_json:

@@ -124,17 +124,16 @@ def opening(written: Sequence[Path]) -> str:
 
 
 def told(document: Document, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> Document:
-    """The same, whose charts say which of them is being drawn, where that takes long."""
-    number = sum(isinstance(part, Chart) for section in document.sections for part in section.parts)
-    started, done = [clock()], [0]
+    """The same, whose charts say which of them is being drawn, where that takes long; again for each format."""
+    charts = [part for section in document.sections for part in section.parts if isinstance(part, Chart)]
+    places = {chart.id: place for place, chart in enumerate(charts, start=1)}
+    said = [clock()]
 
     def watched(chart: Chart) -> Callable[[], Figure]:
         def draw() -> Figure:
-            if clock() - started[0] > PATIENCE:
-                # Once for each file format that a chart is drawn for.
-                say(f"drawing chart {done[0] % number + 1} of {number}")
-                started[0] = clock()
-            done[0] += 1
+            if clock() - said[0] > PATIENCE:
+                say(f"drawing chart {places[chart.id]} of {len(charts)}")
+                said[0] = clock()
             return chart.draw()
 
         return draw

@@ -22,6 +22,7 @@ from dpbench.paper import Figure, Paper
 from dpbench.papers import available, chosen, read_all
 from dpbench.records import plain
 from dpbench.reporting import reproduction as shown_as
+from dpbench.reporting.columns import aligned
 from dpbench.reporting.numbers import duration
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproduction import FILE, Reproduced, Reproduction, how_to_go_on, read
@@ -128,14 +129,9 @@ def listed(wanted: list[tuple[Paper, Figure]], as_json: bool) -> list[str]:
         return [json.dumps([{"paper": p.id, **f.model_dump(mode="json")} for p, f in wanted], indent=1)]
     head = ["figure", "numbers", "suites", "title"]
     body = [[f.id, str(f.numbers) if f.numbers else "-", ", ".join(r.suite for r in f.run), f.title] for _, f in wanted]
-    lines = ["  ".join(cells).rstrip() for cells in _columns([head, *body])]
+    lines = aligned([head, *body], left=len(head))
     cited = dict.fromkeys(f"{p.id}: {p.citation}" for p, _ in wanted)
     return [*lines, "", *cited]
-
-
-def _columns(table: list[list[str]]) -> list[list[str]]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in table]
 
 
 def place(output: Path | None, resume: Path | None) -> tuple[Path, Reproduction | None]:

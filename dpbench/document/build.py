@@ -14,13 +14,14 @@ from dpbench.document import (
     gradients,
     largest,
     methods,
+    origins,
     predicted,
     reproduced,
     scaling,
     summary,
     tradeoff,
 )
-from dpbench.document.parts import Document
+from dpbench.document.parts import Document, Section
 from dpbench.document.sources import Material, material
 from dpbench.records import Outcome
 from dpbench.reproduction import Reproduction
@@ -43,8 +44,10 @@ def build(
         EmptySelection: nothing matches it.
     """
     found = material(files, expression)
-    sections = [section for part in SECTIONS if (section := part.section(found)) is not None]
-    told = list(summary.sentences(found))
+    first: list[Section] = []
+    told: list[str] = []
+    how: list[str] = []
+    others = found
     if reproduction is not None:
         names = {source.id: Path(source.file).name for source in found.sources}
         ids = {name: id for id, name in names.items()}
@@ -53,16 +56,21 @@ def build(
             for row in found.rows
             if (place := found.place(row)) is not None
         }
-        sections = [*reproduced.sections(reproduction, ids, records), *sections]
-        told = [*reproduced.sentences(reproduction), *told]
+        first = list(reproduced.sections(reproduction, ids, records))
+        told, how = reproduced.sentences(reproduction), list(origins.paragraphs(reproduction))
+        # What was measured for figures has its reduced size: who is fastest there, and its layers, tell of no paper.
+        others = found.without({ids[name] for figure in reproduction.figures for name in figure.files if name in ids})
+    own = [section for part in SECTIONS if (section := part.section(others if part is decided else found)) is not None]
+    if files or reproduction is None:
+        told += summary.sentences(found, others)
     suites = dict.fromkeys(results.header.suite for results in files)
     return Document(
         title=title or (reproduced.title(reproduction) if reproduction else f"dpbench: {', '.join(suites)}"),
         made=f"by dpbench {version('dpsgd-bench')}, {command}, {datetime.now(UTC).isoformat(timespec='seconds')}",
         summary=tuple(told),
-        methods=tuple(methods.paragraphs(found)),
+        methods=(*how, *methods.paragraphs(found)),
         citations=tuple(methods.citations(found)),
-        sections=tuple(sections),
+        sections=(*first, *own),
         sources=found.sources,
         records=found.taken(),
         facts=_facts(found),

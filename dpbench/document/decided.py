@@ -7,30 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dpbench.decision import Decision, first_ghost
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
 from dpbench.document.sources import Material
 from dpbench.errors import DpbenchError
-from dpbench.facts import Facts
-from dpbench.reporting.decisions import Decision, chart
+from dpbench.reporting.decisions import chart
 from dpbench.reporting.numbers import count
 from dpbench.rows import Row
 
 MOST_CHARTS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One matrix of a network, in the order of the forward."""
-
-    name: str
-    T: int
-    d: int
-    p: int
-
-    @property
-    def is_ghost(self) -> bool:
-        """Whether the ghost norm needs less space."""
-        return Facts(rule="linear", B=1, T=self.T, d=self.d, p=self.p).ghost_needs_less_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +25,7 @@ class Network:
     title: str
     row: Row
     """Of the first record that tells of them."""
-    layers: tuple[Layer, ...]
-
-    @property
-    def first_ghost(self) -> int | None:
-        """The place of the first layer that takes the ghost norm, counted from 1."""
-        return next((i for i, layer in enumerate(self.layers, start=1) if layer.is_ghost), None)
+    layers: tuple[Decision, ...]
 
 
 def section(material: Material) -> Section | None:
@@ -64,7 +44,7 @@ def section(material: Material) -> Section | None:
 
 
 def _networks(material: Material) -> list[Network]:
-    found: dict[tuple[str, str, tuple[Layer, ...]], Network] = {}
+    found: dict[tuple[str, str, tuple[Decision, ...]], Network] = {}
     for row in material.rows:
         first = row.baseline.record if row.baseline is not None else row.record
         if told := row.record.facts.get("layers") or first.facts.get("layers"):
@@ -78,9 +58,9 @@ def _networks(material: Material) -> list[Network]:
     return list(found.values())
 
 
-def _layers(told: Any, row: Row) -> tuple[Layer, ...]:
+def _layers(told: Any, row: Row) -> tuple[Decision, ...]:
     try:
-        return tuple(Layer(str(name), int(t), int(d), int(p)) for name, t, d, p in told)
+        return tuple(Decision.of(*layer) for layer in told)
     except (TypeError, ValueError):
         raise DpbenchError(
             f"the record of {row.implementation} on {row.workload.label()} has facts.layers = "
@@ -90,7 +70,7 @@ def _layers(told: Any, row: Row) -> tuple[Layer, ...]:
 
 def _told(network: Network) -> str:
     ghosts, of = sum(layer.is_ghost for layer in network.layers), len(network.layers)
-    first = network.first_ghost
+    first = first_ghost(network.layers)
     where = (
         "none takes the ghost norm"
         if first is None
@@ -100,11 +80,10 @@ def _told(network: Network) -> str:
 
 
 def _chart(material: Material, network: Network, number: int) -> Chart:
-    decisions = [Decision(layer.name, 2 * layer.T**2, layer.p * layer.d) for layer in network.layers]
     return Chart(
         id=f"layers-{number}",
         caption=f"2T² and pd of each layer: {network.title}",
-        draw=partial(chart, decisions, network.title),
+        draw=partial(chart, network.layers, network.title),
         alt=_told(network),
         sources=(network.row.file,),
         records=material.places_of([network.row]),
@@ -114,18 +93,17 @@ def _chart(material: Material, network: Network, number: int) -> Chart:
 def _grid(material: Material, networks: Sequence[Network]) -> Grid:
     lines = []
     for network in networks:
-        place = material.place(network.row)
+        place, first = material.place(network.row), first_ghost(network.layers)
         for i, layer in enumerate(network.layers, start=1):
-            grams, gradient = 2 * layer.T**2, layer.p * layer.d
-            kind = Kind.BEST if i == network.first_ghost else Kind.PLAIN
+            kind = Kind.BEST if i == first else Kind.PLAIN
             lines.append(
                 (
                     Entry(network.title, record=place),
                     Entry(str(i), i),
                     Entry(layer.name),
                     *(Entry(str(n), n) for n in (layer.T, layer.d, layer.p)),
-                    Entry(count(grams), grams),
-                    Entry(count(gradient), gradient),
+                    Entry(count(layer.grams), layer.grams),
+                    Entry(count(layer.gradient), layer.gradient),
                     Entry("ghost" if layer.is_ghost else "instantiate", kind=kind),
                 )
             )

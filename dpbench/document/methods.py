@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpbench.document.citations import citations as of
-from dpbench.document.sources import Material, machine
+from dpbench.document.sources import Material, machine, sources
 from dpbench.results import Results
 from dpbench.rows import Row
 from dpbench.stats import MIN_ROUNDS
@@ -14,16 +14,13 @@ from dpbench.stats import MIN_ROUNDS
 LIBRARIES = {"torch": "PyTorch", "python": "Python", "cuda": "CUDA", "cudnn": "cuDNN", "driver": "driver"}
 MODELS = {"transformers": "Transformers", "timm": "timm", "torchvision": "torchvision", "peft": "PEFT"}
 PEERS = {"opacus": "lib:opacus", "fastDP": "lib:fastdp"}
+SETTING = {"Day": ", ", "Software": ", ", "Precision": ", ", "Device": ", ", "CPU threads": ", ", "Steps": "; "}
+"""What a setting tells of, and what stands between several."""
 
 
 def paragraphs(material: Material) -> Iterator[str]:
-    """One of the machine for each source, then how gradients were checked, timed and weighed, where they were."""
-    by_source = material.by_source
-    for source, results in material.files.items():
-        rows = by_source.get(source, [])
-        if rows:
-            of = f"Source {source}: " if material.several else ""
-            yield of + " ".join(_setting(results, rows))
+    """One for each machine, then how gradients were checked, timed and weighed, where they were."""
+    yield from _settings(material)
     rows = list(material.rows)
     if checked := _checked(rows):
         yield checked
@@ -49,22 +46,47 @@ def citations(material: Material) -> list[str]:
     return of({row.implementation for row in material.rows})
 
 
-def _setting(results: Results, rows: Sequence[Row]) -> Iterator[str]:
-    environment = results.header.environment
-    versions = environment.get("versions") or {}
+def _settings(material: Material) -> Iterator[str]:
+    alike: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for source, rows in material.by_source.items():
+        environment = material.files[source].header.environment
+        alike.setdefault(_taken(environment), {})[source] = _setting(material.files[source], rows)
+    for taken, settings in alike.items():
+        of = f"{sources(settings)}: " if len(alike) > 1 else ""
+        told = {what: _joined({s: own[what] for s, own in settings.items()}, sep) for what, sep in SETTING.items()}
+        days = told.pop("Day")
+        yield " ".join([f"{of}{taken}, {days}.", *(f"{what}: {values}." for what, values in told.items() if values)])
+
+
+def _taken(environment: Mapping[str, Any]) -> str:
     tool = (environment.get("dpbench") or {}).get("version")
-    by = f"dpbench {tool}" if tool else "dpbench"
     where = machine(environment)
-    days = results.header.started[:10]
     on = where if where != "unknown" else "a machine that is not recorded"
-    yield f"All figures were taken with {by} on {on}, {days}."
-    if used := _versions(versions, rows):
-        yield f"Software: {used}."
-    yield f"Precision: {_values(rows, 'precision')}. Device: {_values(rows, 'device')}.{_threads(rows, environment)}"
-    yield f"Steps: {_steps(rows)}."
+    return f"All measurements were taken with {f'dpbench {tool}' if tool else 'dpbench'} on {on}"
 
 
-def _versions(versions: Mapping[str, Any], rows: Sequence[Row]) -> str:
+def _setting(results: Results, rows: Sequence[Row]) -> dict[str, list[str]]:
+    environment = results.header.environment
+    return {
+        "Day": [results.header.started[:10]],
+        "Software": _versions(environment.get("versions") or {}, rows),
+        "Precision": _values(rows, "precision"),
+        "Device": _values(rows, "device"),
+        "CPU threads": _threads(rows, environment),
+        "Steps": _steps(rows),
+    }
+
+
+def _joined(values: Mapping[str, Sequence[str]], sep: str) -> str:
+    """Each value once, and whose it is where it is not everybody's."""
+    owners: dict[str, list[str]] = {}
+    for source, own in values.items():
+        for value in own:
+            owners.setdefault(value, []).append(source)
+    return sep.join(value if len(own) == len(values) else f"{value} [{sources(own)}]" for value, own in owners.items())
+
+
+def _versions(versions: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     families = {row.workload.model.partition(":")[0] for row in rows}
     peers = {key for key, start in PEERS.items() if any(row.implementation.startswith(start) for row in rows)}
     on_gpu = any(row.workload.device.startswith("cuda") for row in rows)
@@ -72,27 +94,26 @@ def _versions(versions: Mapping[str, Any], rows: Sequence[Row]) -> str:
     wanted |= {k: v for k, v in MODELS.items() if k in families} | {k: k for k in sorted(peers)}
     if any(row.workload.trainable.startswith("lora") for row in rows):
         wanted["peft"] = MODELS["peft"]
-    return ", ".join(f"{name} {versions[key]}" for key, name in wanted.items() if versions.get(key))
+    return [f"{name} {versions[key]}" for key, name in wanted.items() if versions.get(key)]
 
 
-def _values(rows: Sequence[Row], axis: str) -> str:
-    return ", ".join(str(v) for v in dict.fromkeys(getattr(row.workload, axis) for row in rows))
+def _values(rows: Sequence[Row], axis: str) -> list[str]:
+    return list(dict.fromkeys(str(getattr(row.workload, axis)) for row in rows))
 
 
-def _threads(rows: Sequence[Row], environment: Mapping[str, Any]) -> str:
+def _threads(rows: Sequence[Row], environment: Mapping[str, Any]) -> list[str]:
     default = (environment.get("flags") or {}).get("threads")
     found = dict.fromkeys(row.workload.threads or default for row in rows if row.workload.device == "cpu")
-    known = [str(n) for n in found if n]
-    return f" CPU threads: {', '.join(known)}." if known else ""
+    return [str(n) for n in found if n]
 
 
-def _steps(rows: Sequence[Row]) -> str:
+def _steps(rows: Sequence[Row]) -> list[str]:
     kinds = {
         "gradient": "forward, clipping and the sum of the clipped gradients, without noise and without an optimizer",
         "train": "forward, clipping, noise, scaling and the optimizer",
     }
     found = dict.fromkeys(row.workload.step for row in rows)
-    return "; ".join(f"{step} ({kinds[step]})" if step in kinds else step for step in found)
+    return [f"{step} ({kinds[step]})" if step in kinds else step for step in found]
 
 
 def _checked(rows: Sequence[Row]) -> str:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from dpbench.decision import Decision
 from dpbench.document.dots import drawn
 from dpbench.document.parts import Chart, Column, Entry, Grid, Kind, Section
-from dpbench.reporting.decisions import Decision, chart
-from dpbench.reporting.reproduction import Shown, absolute, columns, named, settings, shares, titles
+from dpbench.reporting.decisions import chart
+from dpbench.reporting.reproduction import (
+    Shown,
+    absolute,
+    columns,
+    named,
+    settings,
+    shares,
+    titles,
+    why,
+)
 from dpbench.reproduction import Reproduced, Reproduction, Value
 
 Records = Mapping[tuple[str, str, str], int]
@@ -36,10 +46,11 @@ def title(reproduction: Reproduction) -> str:
 
 
 def sentences(reproduction: Reproduction) -> list[str]:
-    """How near predictions come to what was printed."""
+    """How near predictions come to what was printed, of all and of each figure."""
     cited = "; ".join(paper.citation for paper in reproduction.papers)
-    near = (f"{_begun(said)}." for said in shares(reproduction.figures))
-    return [f"Reproduced, {len(reproduction.figures)} figures beside {cited}.", *near]
+    figures = reproduction.figures
+    made = f"Of {cited}: {len(figures)} of {len(reproduction.asked)} figures are reproduced."
+    return [made, *(f"{_begun(said)}." for said in [*shares(figures), *why(figures)])]
 
 
 def _remarks(figure: Reproduced) -> Iterator[str]:
@@ -55,7 +66,7 @@ def _begun(said: str) -> str:
 
 def _charts(figure: Reproduced, sources: tuple[str, ...], records: Records) -> Iterator[Chart]:
     for i, (network, layers) in enumerate(figure.layers.items(), start=1):
-        decisions = [Decision(str(name), 2 * int(T) ** 2, int(d) * int(p)) for name, T, d, p in layers]
+        decisions = [Decision.of(*layer) for layer in layers]
         yield Chart(
             id=f"paper-{figure.id}-{i}",
             caption=f"2T² and pd of each layer: {network}",

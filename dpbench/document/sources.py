@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
@@ -93,6 +93,13 @@ class Material:
         """Of each group in which a private implementation has a speed."""
         return {key: found for key, rows in self.groups.items() if (found := fastest(rows)) is not None}
 
+    def without(self, sources: Collection[str]) -> Material:
+        """The same, but no row of these sources; they keep their names."""
+        kept = [(row, line) for row, line in zip(self.rows, self.lines, strict=True) if row.file not in sources]
+        missing = tuple((source, cell) for source, cell in self.missing if source not in sources)
+        rows, lines = tuple(row for row, _ in kept), tuple(line for _, line in kept)
+        return replace(self, rows=rows, lines=lines, missing=missing)
+
     def taken(self) -> tuple[Taken, ...]:
         """Every row as a reader looks it up, numbers to six digits.
 
@@ -142,6 +149,12 @@ def material(files: Sequence[Results], expression: str = "", baseline: str = "no
         of=of,
         expression=expression,
     )
+
+
+def sources(ids: Iterable[str]) -> str:
+    """``Source A``, or ``Sources A, B``, each once and in their order."""
+    found = sorted(set(ids), key=lambda name: (len(name), name))
+    return f"Source{'s' if len(found) > 1 else ''} {', '.join(found)}"
 
 
 def machine(environment: Mapping[str, Any]) -> str:

@@ -26,8 +26,11 @@ HUNGRY = 2.0
 """Times the memory of the baseline: what takes more is named."""
 
 
-def sentences(material: Material) -> Iterator[str]:
-    """What was found, wrong gradients first."""
+def sentences(material: Material, standing: Material | None = None) -> Iterator[str]:
+    """What was found, wrong gradients first.
+
+    ``standing``: of what it is told who is fastest and leanest, where that is less than everything.
+    """
     if not material.rows:
         yield (
             "No cell has been run yet: the files hold no record."
@@ -39,6 +42,13 @@ def sentences(material: Material) -> Iterator[str]:
         return
     yield from _wrong(material)
     yield _counted(material)
+    yield from _standing(material if standing is None else standing)
+    yield from _died(material)
+    yield from (f"{said}." for said in warnings(material))
+
+
+def _standing(material: Material) -> Iterator[str]:
+    """Who is fastest, leanest and hungry, of each source for itself."""
     groups = material.groups
     if len(groups) <= SPELLED_OUT:
         for (source, workload), rows in groups.items():
@@ -50,7 +60,6 @@ def sentences(material: Material) -> Iterator[str]:
             standings = [found for key, found in material.fastest.items() if key[0] == source]
             yield from (_from(material, source, said) for said in _of_many(own, standings))
     yield from _hungry(material)
-    yield from (f"{said}." for said in warnings(material))
 
 
 def _wrong(material: Material) -> Iterator[str]:
@@ -184,6 +193,10 @@ def _hungry(material: Material) -> Iterator[str]:
             yield _from(
                 material, source, f"memory of {HUNGRY:g} times non-private training's or more is needed by {told}."
             )
+
+
+def _died(material: Material) -> Iterator[str]:
+    for source, rows in material.by_source.items():
         died = Counter(row.implementation for row in rows if row.outcome is Outcome.OUT_OF_MEMORY)
         if died:
             told = ", ".join(f"{name} on {n}" for name, n in died.most_common())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpbench.decision import Decision, first_ghost
 from dpbench.reporting.style import style
 
 if TYPE_CHECKING:
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 GHOST, INSTANTIATE = "#0072B2", "#E69F00"
 """The colours of bk and of opacus in every chart: who takes ghost norms, and who instantiates."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """One layer: elements of the two Grams of its ghost norm, and of one per-sample gradient."""
-
-    name: str
-    grams: int
-    gradient: int
 
 
 def draw(decisions: Sequence[Decision], title: str, path: Path) -> None:
@@ -47,8 +38,7 @@ def chart(decisions: Sequence[Decision], title: str) -> Figure:
             axes.plot([i, i], [d.grams, d.gradient], color="#cccccc", linewidth=1, zorder=1)
         axes.plot(places, [d.grams for d in decisions], "h", color=GHOST, label="2T², ghost norm", zorder=2)
         axes.plot(places, [d.gradient for d in decisions], "D", color=INSTANTIATE, label="pd, instantiate", zorder=2)
-        first = next((i for i, d in zip(places, decisions, strict=True) if d.grams < d.gradient), None)
-        if first is not None:
+        if (first := first_ghost(decisions)) is not None:
             label = f"first ghost norm: {first}, {decisions[first - 1].name}"
             axes.axvline(first - 0.5, color="#555555", linewidth=0.8, linestyle=":", label=label)
         axes.set_yscale("log")

@@ -171,13 +171,15 @@ def shares(figures: Sequence[Reproduced]) -> list[str]:
     return found
 
 
+def why(figures: Sequence[Reproduced]) -> list[str]:
+    """How many predictions are far from print, by how sure their reasons are."""
+    threes = [three for f in figures for value in f.values for three in (value.absolute, value.ratio)]
+    sure = Counter(three.sure or "without a reason" for three in threes if three.far)
+    said = ", ".join(f"{count} {how}" for how, count in sure.most_common())
+    return [f"{sure.total()} numbers and ratios are more than {percent(FAR)} apart; why: {said}"] if sure else []
+
+
 def together(made: Reproduction) -> list[str]:
     """Over all figures: how near predictions come, why not nearer, and how long it took."""
-    lines = shares(made.figures)
-    threes = [three for f in made.figures for value in f.values for three in (value.absolute, value.ratio)]
-    sure = Counter(three.sure or "without a reason" for three in threes if three.far)
-    if sure:
-        said = ", ".join(f"{count} {how}" for how, count in sure.most_common())
-        lines.append(f"{sum(sure.values())} numbers and ratios are more than {percent(FAR)} apart; why: {said}")
-    lines.append(f"{len(made.figures)} of {len(made.asked)} figures, {duration(sum(f.seconds for f in made.figures))}")
-    return lines
+    took = duration(sum(figure.seconds for figure in made.figures))
+    return [*shares(made.figures), *why(made.figures), f"{len(made.figures)} of {len(made.asked)} figures, {took}"]

@@ -14,6 +14,8 @@ from typing import Any
 from dpbench.errors import DpbenchError
 from dpbench.paper import Figure, Paper
 from dpbench.reproduction import FILE, Cited, Reproduction, how_to_go_on, read
+from dpbench.results import NotBegun
+from dpbench.results import read as read_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,15 @@ def opened(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
         return read(asked.directory)
     refuse_full(asked.directory)
     return begin(asked, environment)
+
+
+def not_begun(directory: Path) -> Iterator[Path]:
+    """Results files of an earlier run that was killed before their header was whole."""
+    for path in sorted(directory.glob("*.jsonl")):
+        try:
+            read_results(path)
+        except NotBegun:
+            yield path
 
 
 def go_on(asked: Asked, so_far: Reproduction, environment: Mapping[str, Any]) -> Asked:

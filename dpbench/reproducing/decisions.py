@@ -9,6 +9,7 @@ from dpbench.complexity.faked import Faked
 from dpbench.complexity.layers import layers
 from dpbench.complexity.modules import by_parameter
 from dpbench.complexity.survey import mapped
+from dpbench.decision import Decision, first_ghost
 from dpbench.facts import added
 from dpbench.paper import Figure
 from dpbench.records import Workload
@@ -16,8 +17,8 @@ from dpbench.reproducing.fitting import matches
 from dpbench.reproducing.point import Point
 from dpbench.reproduction import Number, Three, Value
 
-Layers = tuple[tuple[str, int, int, int], ...]
-"""Name, T, d and p of each trained matrix, in the order of the forward; T of all uses of it together."""
+Layers = tuple[Decision, ...]
+"""Of each trained matrix, in the order of the forward; T of all uses of it together."""
 
 
 def of_networks(points: Sequence[Point], pool: Executor | None) -> dict[Workload, Layers]:
@@ -31,7 +32,7 @@ def values(figure: Figure, found: Mapping[Workload, Layers]) -> Iterator[Value]:
     for workload, own in found.items():
         rows = [row for row in figure.row if row.first_ghost_layer is not None and matches(row, workload)]
         printed = rows[0].first_ghost_layer if rows else None
-        place = next((i for i, (_, T, d, p) in enumerate(own, start=1) if p * d > 2 * T**2), None)
+        place = first_ghost(own)
         yield Value(
             row=label(workload),
             model=workload.model,
@@ -56,4 +57,4 @@ def label(workload: Workload) -> str:
 def _layers(workload: Workload) -> Layers:
     uses = [layer for layer in layers(Faked(workload)) if layer.facts.matrix and not layer.frozen]
     wholes = {name: added([u.facts for u in own], ghostable=True) for name, own in by_parameter(uses).items()}
-    return tuple((layer.name, wholes[layer.name].T, layer.facts.d, layer.facts.p) for layer in uses)
+    return tuple(Decision(layer.name, wholes[layer.name].T, layer.facts.d, layer.facts.p) for layer in uses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,14 +15,14 @@ from dpbench.forkserver import ForkServer
 from dpbench.paper import Figure, Run
 from dpbench.records import Cell, Record
 from dpbench.reproducing import complexity, decisions, joining
-from dpbench.reproducing.begun import Asked, held, opened
+from dpbench.reproducing.begun import Asked, held, not_begun, opened
 from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproducing.measuring import Measured
 from dpbench.reproducing.plan import command, points, refuse_impossible, run_here, suite_of
 from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import predict
-from dpbench.reproduction import Reproduced, Reproduction, Value, write
+from dpbench.reproduction import Reproduced, Reproduction, Value, how_to_go_on, write
 from dpbench.results import read
 from dpbench.rows import Row, rows
 from dpbench.sweep import Started, refuse_unbuildable, sweep
@@ -59,6 +59,9 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
     with held(asked.directory), ForkServer() as server, workers() as pool:
         at_hand = AtHand(asked, server, pool)
         so_far = opened(asked, environment)
+        for path in not_begun(asked.directory):
+            path.unlink()
+            yield Progress(f"removed {path}: a crash left it without a header, and nothing was measured in it")
         done = {figure.id for figure in so_far.figures}
         left = [point for figure, own in planned if figure.id not in done for point in own]
         if here := run_here(left, asked):
@@ -98,7 +101,7 @@ def _one(figure: Figure, own: Sequence[Point], at_hand: AtHand) -> Generator[Eve
         made = replace(
             made,
             values=_reasoned(figure, decisions.values(figure, found)),
-            layers={decisions.label(workload): layers for workload, layers in found.items()},
+            layers={decisions.label(workload): tuple(map(astuple, own)) for workload, own in found.items()},
         )
     else:
         counted = yield from _counted(own, card(name), pool)
@@ -175,6 +178,7 @@ def _measured(
         directory=asked.directory,
         resume=before[-1] if before else None,
         server=at_hand.server,
+        go_on=how_to_go_on(asked.directory),
     ):
         if isinstance(event, Started):
             path = event.path

@@ -101,6 +101,11 @@ def test_progress_is_told_where_drawing_takes_longer_than_a_second(tmp_path):
         assert chart.draw().axes
     assert len(slow) == 2
     assert said == ["drawing chart 2 of 2"]
+    # A second format: from the first chart again.
+    for chart in slow:
+        time[0] += 2.0
+        assert chart.draw().axes
+    assert said[1:] == ["drawing chart 1 of 2", "drawing chart 2 of 2"]
     assert all(isinstance(chart, Chart) for chart in slow)
 
 

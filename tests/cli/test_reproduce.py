@@ -177,6 +177,45 @@ def test_a_full_disk_exits_2_with_one_line(dpbench, monkeypatch):
     assert dpbench("reproduce", "--resume", "out")[0] == 0
 
 
+def test_results_on_a_full_disk_exit_2_and_the_whole_is_gone_on_with(dpbench, monkeypatch):
+    write_bytes = os.write
+
+    def full(descriptor, data):
+        if b'"parity"' in bytes(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_bytes(descriptor, data)
+
+    for words in (["two", "-o", "an out"], ["--resume", "an out"]):
+        with monkeypatch.context() as patched:
+            patched.setattr("dpbench.store.os.write", full)
+            code, _, err = dpbench("reproduce", *words)
+        assert code == 2
+        assert "No space left on device. 0 of 3 cells are safe in it" in err
+        assert err.endswith("make room and go on with: dpbench reproduce --resume 'an out'\n")
+    assert dpbench("reproduce", "--resume", "an out")[0] == 0
+
+
+@pytest.mark.parametrize("left", [b"", b'{"dpbench":4,"ki', b"\0" * 9], ids=["empty", "torn", "zeros"])
+def test_a_file_that_a_crash_left_without_a_header_is_removed_and_said(dpbench, left):
+    dpbench("reproduce", "one", "two", "-o", "out", launcher=FakeLauncher({("memory", "opacus"): interrupted}))
+    (begun,) = Path("out").glob("*.jsonl")
+    lost = begun.with_name("two.1.small-20300101T000000Z.jsonl")
+    lost.write_bytes(left)
+    code, out, err = dpbench("reproduce", "--resume", "out")
+    assert (code, lost.exists(), begun.exists()) == (0, False, True)
+    assert err.count(f"removed {lost}: a crash left it without a header, and nothing was measured in it") == 1
+    assert "2 of 2 figures" in out
+
+
+def test_a_file_of_another_kind_is_never_removed(dpbench):
+    dpbench("reproduce", "two", "-o", "out", launcher=FakeLauncher({("memory", "opacus"): interrupted}))
+    other = Path("out/notes.jsonl")
+    other.write_text("mine")
+    code, _, err = dpbench("reproduce", "--resume", "out")
+    assert (code, other.read_text()) == (2, "mine")
+    assert "out/notes.jsonl, line 1: not a results file of dpbench: got 'mine'" in err
+
+
 def test_a_directory_that_cannot_be_made_exits_2_with_one_line(dpbench, tmp_path):
     (tmp_path / "file").touch()
     code, _, err = dpbench("reproduce", "two", "-o", "file/out")

@@ -63,6 +63,14 @@ def test_nohup_is_left_as_it_is(tmp_path):
     assert not read(latest(tmp_path)).missing
 
 
+def test_resume_of_an_empty_file_says_what_to_do(tmp_path):
+    (tmp_path / "x.jsonl").touch()
+    said = str(CliRunner().invoke(app, ["run", "--resume", str(tmp_path / "x.jsonl")]).exception)
+    assert said.startswith(f"{tmp_path}/x.jsonl has no whole header (0 bytes)")
+    assert said.endswith("remove it, and start that run anew")
+    assert "\n" not in said
+
+
 def test_resume_with_other_options_says_what_to_give(tmp_path):
     done = CliRunner().invoke(app, ["run", "--resume", str(tmp_path / "x.jsonl"), "--rounds", "5"])
     assert "give --resume FILE alone" in str(done.exception)

@@ -55,8 +55,21 @@ def test_other_protocols_are_said_where_they_were(tmp_path):
 def test_each_source_has_its_machine(tmp_path):
     files = [file(tmp_path / "a", [timed("bk", 1.0)]), file(tmp_path / "b", [timed("bk", 1.0)], OTHER)]
     found = list(paragraphs(material(files)))
-    assert found[0].startswith("Source A: All figures were taken with dpbench on made up")
-    assert found[1].startswith("Source B: All figures were taken with dpbench on another, 8 cores, 64 GiB, 2 x H100")
+    assert found[0].startswith("Source A: All measurements were taken with dpbench on made up")
+    assert found[1].startswith("Source B: All measurements were taken with dpbench on another, 8 cores")
+
+
+def test_sources_of_one_machine_share_a_paragraph_that_says_what_differs(tmp_path):
+    train = workload(step="train", precision="bf16")
+    files = [
+        file(tmp_path / "a", [timed("bk", 1.0)]),
+        file(tmp_path / "b", [timed("bk", 1.0), timed("bk", 1.0, train)]),
+    ]
+    setting, second, *_ = paragraphs(material(files))
+    assert setting.startswith("All measurements were taken with dpbench on made up")
+    assert "Precision: fp32, bf16 [Source B]. Device: cpu." in setting
+    assert "without an optimizer); train (forward, clipping, noise, scaling and the optimizer) [Source B]." in setting
+    assert "taken with" not in second
 
 
 def test_of_nothing_there_is_nothing_to_say(tmp_path):

@@ -101,5 +101,38 @@ def test_tables_name_the_results_that_they_are_from(tmp_path):
 def test_without_results_there_is_a_report_all_the_same():
     document = build([], reproduction=reproduction(figure(value("bk", (80.0, 90.0)))))
     assert document.sections[0].id == "paper-one"
-    assert document.summary[0] == "Reproduced, 1 figures beside C."
-    assert "Reproduced, 0 figures beside C." in sentences(replace(reproduction()))
+    assert document.summary[0] == "Of C: 1 of 2 figures are reproduced."
+    assert not any("No cell" in sentence for sentence in document.summary)
+    assert sentences(reproduction()) == ["Of C: 0 of 2 figures are reproduced."]
+
+
+def test_the_summary_leads_with_how_near_predictions_come_and_why_not_nearer():
+    far = replace(value("opacus"), absolute=three(100.0, 120.0, reason="r", sure="open"))
+    made = reproduction(
+        figure(value("bk", (100.0, 105.0)), far),
+        figure(value("bk", (100.0, 150.0), (0.8, 0.81), row="r B=9", sizes={"B": 9}), id="two", title="Second"),
+        figure(value("bk", (None, 1.0)), id="ours", title="Not printed"),
+    )
+    assert sentences(made) == [
+        "Of C: 3 of 2 figures are reproduced.",
+        "Throughput, predicted within 10 % and 25 %: 1 and 1 of 1 ratios, and 1 and 2 of 3 numbers.",
+        "2 numbers and ratios are more than 15 % apart; why: 1 open, 1 without a reason.",
+    ]
+
+
+def test_beside_a_reproduction_of_its_own_results_warnings_alone_are_told(tmp_path):
+    layers = [["conv", 100, 3, 64], ["head", 1, 64, 10]]
+    few = [replace(record("nonprivate", seconds=[[1.0]]), facts={"layers": layers}), record("bk", seconds=[[2.0]])]
+    path, other = write(tmp_path, few), write(tmp_path / "other", few)
+    made = reproduction(figure(value("bk", (80.0, 90.0)), files=(path.name,)))
+    document = build([read(path)], reproduction=made)
+    assert document.summary[-2:] == (
+        "2 cells: 2 ok.",
+        "2 cells have as few as 1 round: an interval needs 6, and differences between such cells are not claimed.",
+    )
+    assert not any("private" in sentence for sentence in document.summary)
+    assert "layers" not in [section.id for section in document.sections]
+    # Results of a run of its own keep their findings.
+    both = build([read(path), read(other.rename(tmp_path / "other.jsonl"))], reproduction=made)
+    assert next(s for s in both.summary if "the only private" in s).startswith("On B: ")
+    assert "layers" in [section.id for section in both.sections]

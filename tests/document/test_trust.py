@@ -32,7 +32,14 @@ def test_scatter_names_the_worst(tmp_path):
     )
 
 
-def test_each_source_is_told_of_by_itself(tmp_path):
+def test_what_is_true_of_several_sources_is_told_once(tmp_path):
+    few = record("bk", seconds=[[1.0]])
+    files = [file(tmp_path / name, [few]) for name in "abc"]
+    assert [said.partition(":")[0] for said in warnings(material(files))] == ["Sources A, B, C"]
+    assert "3 cells have as few as 1 round" in next(warnings(material(files)))
+
+
+def test_the_sources_that_it_is_true_of_are_named(tmp_path):
     few = record("bk", seconds=[[1.0]])
     files = [file(tmp_path / "a", [few]), file(tmp_path / "b", [timed("bk", 1.0)], OTHER)]
     assert list(warnings(material(files))) == [

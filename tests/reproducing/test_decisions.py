@@ -19,7 +19,7 @@ def found(workload, printed=None, model=""):
 
 def test_layers_at_T_1_take_ghost_norms_from_the_first_on():
     layers, value = found(Workload(model="synthetic:mlp(width=16,depth=2)", batch=1), 1, "synthetic:mlp")
-    assert [sizes for _, *sizes in layers] == [[1, 16, 16], [1, 16, 16]]
+    assert [(a.T, a.d, a.p) for a in layers] == [(1, 16, 16), (1, 16, 16)]
     assert (value.absolute.published, value.absolute.predicted) == (Number(1.0), Number(1.0))
     assert value.absolute.off == 0
 
@@ -27,7 +27,7 @@ def test_layers_at_T_1_take_ghost_norms_from_the_first_on():
 def test_where_no_layer_takes_one_it_is_a_word():
     # 2 T^2 = 512 is more than pd = 4.
     layers, value = found(Workload(model="layer:linear(d=2,p=2,first=true)", batch=1, seq_len=16), 1)
-    assert [sizes for _, *sizes in layers] == [[16, 2, 2]]
+    assert [(a.T, a.d, a.p) for a in layers] == [(16, 2, 2)]
     assert value.absolute.predicted == Number(word="none")
     assert value.absolute.off is None
     assert value.row == "layer:linear(d=2,p=2,first=true) T=16"
