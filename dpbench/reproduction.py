@@ -72,13 +72,15 @@ class Three:
 
     @property
     def blurred(self) -> bool:
-        """Whether what was published could not be read to 10 %, so that nothing is to be held against it."""
+        """Whether what was published could not be read to 10 %, so that it is not scored."""
         return self.published.error > BLURRED
 
     @property
     def far(self) -> bool:
-        """Whether a reason is due."""
-        return self.off is not None and abs(self.off) > FAR and not self.blurred
+        """Whether a reason is due: over FAR apart, and by more than an error of reading."""
+        low, high, ours = self.published.low, self.published.high, self.predicted.value
+        read_so = low is not None and high is not None and ours is not None and low <= ours <= high
+        return self.off is not None and abs(self.off) > FAR and not read_so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

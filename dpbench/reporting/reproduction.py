@@ -164,7 +164,7 @@ def shares(figures: Sequence[Reproduced]) -> list[str]:
     if words:
         found.append(f"out of memory and bounds: {sum(not three.off for three in words)} of {len(words)} as printed")
     if blurred := sum(of(value).blurred for value in costs for of in (absolute, relative)):
-        found.append(f"not held against anything, as they could not be read to 10 %: {blurred} numbers and ratios")
+        found.append(f"not counted, as they could not be read to 10 %: {blurred} numbers and ratios")
     terms = [value for figure in figures if figure.kind == "complexity" for value in figure.values]
     if (s := share(scored(terms, absolute))).compared:
         found.append(f"terms: {s.within_10} of {s.compared} printed are what formulas give, within 10 %")

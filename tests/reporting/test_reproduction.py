@@ -126,7 +126,7 @@ def test_words_formulas_and_what_was_read_badly_are_no_numbers_that_a_prediction
     terms = figure(value("module 3", (2.0, 2.0), quantity="flops"), kind="complexity")
     assert shares([figure(*words, blurred), terms]) == [
         "out of memory and bounds: 2 of 3 as printed",
-        "not held against anything, as they could not be read to 10 %: 1 numbers and ratios",
+        "not counted, as they could not be read to 10 %: 1 numbers and ratios",
         "terms: 1 of 1 printed are what formulas give, within 10 %",
     ]
 
