@@ -23,10 +23,6 @@ def test_shipped_figures_fit_their_suites_at_full_size_and_here(figure, tmp_path
     for run in figure.run:
         left_out = [p for p in found if p.run is run and p.here is None]
         assert bool(left_out) == bool(run.here.left_out), "what is said to be left out is there"
-    for reason in figure.reason:
-        assert reason.implementation == "*" or reason.implementation in {p.full.implementation for p in found} | {
-            term.of for term in figure.term
-        }
 
 
 @pytest.fixture
