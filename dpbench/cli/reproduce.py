@@ -76,7 +76,7 @@ def reproduce(
         return
     from dpbench.environment import environment
     from dpbench.reproducing.begun import Asked, go_on
-    from dpbench.reproducing.reproduce import reproduce as events
+    from dpbench.reproducing.running import reproduce as events
 
     asked = Asked(
         figures=tuple(wanted),

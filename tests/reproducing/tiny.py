@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from dpbench.papers import chosen, read_all
-from dpbench.reproducing import reproduce
+from dpbench.reproducing import running
 from dpbench.reproducing.begun import Asked
 
 ENVIRONMENT = {"machine": {"id": "m1"}}
@@ -66,8 +66,8 @@ def written(directory, paper=PAPER, suite=SUITE):
 
 def unprocessed(monkeypatch, launcher):
     """Children are ``launcher``'s, and traces are taken in this process."""
-    monkeypatch.setattr(reproduce, "ForkServer", lambda: nullcontext(launcher))
-    monkeypatch.setattr(reproduce, "workers", lambda: nullcontext(None))
+    monkeypatch.setattr(running, "ForkServer", lambda: nullcontext(launcher))
+    monkeypatch.setattr(running, "workers", lambda: nullcontext(None))
     monkeypatch.setattr("dpbench.environment.environment", lambda: ENVIRONMENT)
 
 

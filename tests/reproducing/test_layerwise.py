@@ -2,7 +2,7 @@
 
 from dpbench.paper import Figure, Row, Run
 from dpbench.records import Cell, Workload
-from dpbench.reproducing.decisions import of_networks, values
+from dpbench.reproducing.layerwise import of_networks, values
 from dpbench.reproducing.point import Point
 from dpbench.reproduction import Number
 

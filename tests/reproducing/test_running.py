@@ -6,7 +6,7 @@ from dpbench import store
 from dpbench.errors import DpbenchError
 from dpbench.reproducing.begun import go_on, held
 from dpbench.reproducing.events import Begun, Progress, Seen
-from dpbench.reproducing.reproduce import reproduce
+from dpbench.reproducing.running import reproduce
 from dpbench.reproduction import Number, Reproduced, read
 from tests.reproducing.tiny import ENVIRONMENT, PAPER, SUITE, asked, unprocessed, written
 from tests.test_runner import FakeChild, FakeLauncher

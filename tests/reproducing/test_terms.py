@@ -4,9 +4,9 @@ import pytest
 
 from dpbench.paper import Figure, Run, Term
 from dpbench.records import Cell
-from dpbench.reproducing.complexity import values
 from dpbench.reproducing.counting import Count, Counted
 from dpbench.reproducing.point import Point
+from dpbench.reproducing.terms import values
 from dpbench.reproduction import Number
 from tests.reproducing.test_counting import BTPD, CARD, LAYER
 

@@ -14,7 +14,7 @@ from dpbench.complexity.survey import Found, Task, workers
 from dpbench.forkserver import ForkServer
 from dpbench.paper import Figure, Run
 from dpbench.records import Cell, Record
-from dpbench.reproducing import complexity, decisions, joining
+from dpbench.reproducing import joining, layerwise, terms
 from dpbench.reproducing.begun import Asked, held, not_begun, opened
 from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
@@ -97,16 +97,16 @@ def _one(figure: Figure, own: Sequence[Point], at_hand: AtHand) -> Generator[Eve
         commands=tuple(dict.fromkeys(command(run, asked.device) for run in figure.run)),
     )
     if figure.kind == "decisions":
-        found = decisions.of_networks(own, pool)
+        found = layerwise.of_networks(own, pool)
         made = replace(
             made,
-            values=_reasoned(figure, decisions.values(figure, found)),
-            layers={decisions.label(workload): tuple(map(astuple, own)) for workload, own in found.items()},
+            values=_reasoned(figure, layerwise.values(figure, found)),
+            layers={layerwise.label(workload): tuple(map(astuple, own)) for workload, own in found.items()},
         )
     else:
         counted = yield from _counted(own, card(name), pool)
         if figure.kind == "complexity":
-            made = replace(made, values=_reasoned(figure, complexity.values(figure, own, counted)))
+            made = replace(made, values=_reasoned(figure, terms.values(figure, own, counted)))
         else:
             made = yield from _costs(figure, own, made, counted, at_hand)
     return replace(made, seconds=time.monotonic() - started)
