@@ -13,7 +13,7 @@ from dpbench.document.drawing import INK, Drawing
 from dpbench.document.marks import FORMULA, ORDER, PREDICTED, PUBLISHED, Mark, colour, marked, word
 from dpbench.document.sizes import over_a_size
 from dpbench.document.ticks import logarithmic
-from dpbench.reporting.reproduction import named
+from dpbench.reporting.reproduction import named, spelt
 from dpbench.reporting.style import style
 from dpbench.reproduction import Number, Reproduced, Three, Value
 
@@ -53,7 +53,7 @@ def drawn(figure: Reproduced, quantity: str, values: Sequence[Value]) -> Drawing
     rows = [row for row in every if row[0].row in workloads[:MOST_ROWS]]
     if not _numbers(rows):
         return None
-    what = f"{quantity.replace('_', ' ')}, {_to(rows) if relative else values[0].unit}"
+    what = f"{spelt(quantity)}, {_to(rows) if relative else values[0].unit}"
     key = {mark: mark.label.format(card=figure.card) for mark in ORDER if any(mark in found for _, found in rows)}
     caption = f"{what}: {', '.join(key.values())}"
     if any(n.word == "oom" for _, found in rows for n in found.values()):

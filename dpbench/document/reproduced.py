@@ -16,6 +16,7 @@ from dpbench.reporting.reproduction import (
     named,
     settings,
     shares,
+    spelt,
     titles,
     why,
 )
@@ -86,7 +87,7 @@ def _grids(figure: Reproduced, sources: tuple[str, ...], records: Records) -> It
         names = (Column("workload", numeric=False), Column("implementation", numeric=False))
         yield Grid(
             id=f"paper-{figure.id}-{_id(quantity)}",
-            caption=f"{figure.title}: {quantity.replace('_', ' ')}, {values[0].unit}",
+            caption=f"{figure.title}: {spelt(quantity)}, {values[0].unit}",
             columns=(*names, *(_column(one, values) for one in chosen)),
             lines=tuple(
                 (_workload(value), Entry(named(value)), *(_entry(value, one, records) for one in chosen))

@@ -13,6 +13,7 @@ from dpbench.document.marks import FORMULA, PREDICTED
 from dpbench.document.ticks import logarithmic
 from dpbench.reporting import palette
 from dpbench.reporting.plots import SIZES
+from dpbench.reporting.reproduction import spelt
 from dpbench.reporting.style import style
 from dpbench.reproduction import Reproduced, Value
 
@@ -38,7 +39,7 @@ def over_a_size(figure: Reproduced, quantity: str, values: Sequence[Value]) -> D
         return None
     lines = _lines(values, size)
     died = _died(values, size)
-    what = quantity.replace("_", " ")
+    what = spelt(quantity)
     how = FORMULA if quantity == "flops" else PREDICTED
     caption = f"{what} against {size}, {how.label.format(card=figure.card)}, at full size"
     together = [" and ".join([", ".join(group[:-1]), group[-1]]) for group in coinciding(lines) if len(group) > 1]

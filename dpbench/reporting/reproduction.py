@@ -59,6 +59,11 @@ def titles(quantity: str) -> tuple[str, str, str]:
     return ("published", "by formula", "traced") if quantity == "flops" else ("published", "predicted", "measured")
 
 
+def spelt(quantity: str) -> str:
+    """What a quantity is called."""
+    return {"flops": "FLOPs", "max_batch": "largest batch"}.get(quantity, quantity)
+
+
 def lines(figure: Reproduced) -> list[str]:
     """Heading, a table of each quantity, and what has to be said of them."""
     head = f"{figure.title} [{figure.id}]"
@@ -75,7 +80,7 @@ def _table(values: Sequence[Value]) -> Iterator[str]:
     """Numbers, and right of a bar ratios; what they are of stands above each workload's."""
     shown = columns(values)
     bar = sum(column.of is absolute for column in shown)
-    quantity = f"{values[0].quantity.replace('_', ' ')}, {values[0].unit}"
+    quantity = f"{spelt(values[0].quantity)}, {values[0].unit}"
 
     def barred(cells: list[str]) -> list[str]:
         return [*cells[:bar], "|", *cells[bar:]] if 0 < bar < len(shown) else cells
@@ -144,7 +149,9 @@ def _reasons(figure: Reproduced) -> Iterator[str]:
         for of, what in ((absolute, ""), (relative, "ratio of ")):
             if of(value).far:
                 key = of(value).sure, of(value).reason
-                found.setdefault(key, []).append(f"{what}{value.quantity} of {value.implementation}, {value.row}")
+                found.setdefault(key, []).append(
+                    f"{what}{spelt(value.quantity)} of {value.implementation}, {value.row}"
+                )
     for (sure, reason), which in found.items():
         said = f"{reason} [{sure}]" if reason else "no reason is known"
         yield f"over {percent(FAR)} apart, {len(which)}x ({which[0]}{', ...' if which[1:] else ''}): {said}"
@@ -159,7 +166,7 @@ def shares(figures: Sequence[Reproduced]) -> list[str]:
         near = {"ratios": share(scored(own, relative)), "numbers": share(scored(own, absolute))}
         some = [f"{s.within_10} and {s.within_25} of {s.compared} {what}" for what, s in near.items() if s.compared]
         if some:
-            found.append(f"{quantity.replace('_', ' ')}, predicted within 10 % and 25 %: {', and '.join(some)}")
+            found.append(f"{spelt(quantity)}, predicted within 10 % and 25 %: {', and '.join(some)}")
     words = [three for value in costs if (three := value.absolute).published.word and three.off is not None]
     if words:
         found.append(f"out of memory and bounds: {sum(not three.off for three in words)} of {len(words)} as printed")

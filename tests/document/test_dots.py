@@ -52,7 +52,7 @@ def test_ratios_with_a_key_that_says_what_the_caption_says():
 def test_flops_are_by_formula_and_traced_in_key_and_caption():
     given = value("bk", (6.0, 6.0, 6.1), quantity="flops", unit="BTpd")
     found = drawn(figure(kind="complexity"), "flops", [given])
-    assert found.caption == "flops, BTpd: published, by formula, traced"
+    assert found.caption == "FLOPs, BTpd: published, by formula, traced"
     assert [text.get_text() for text in found.draw().legends[0].texts] == ["published", "by formula", "traced"]
 
 

@@ -34,7 +34,7 @@ def test_lines_over_the_one_size_that_varies():
 
 def test_flops_are_by_formula():
     values = over([1, 2], quantity="flops")
-    assert over_a_size(figure(), "flops", values).caption == "flops against B, by formula, at full size"
+    assert over_a_size(figure(), "flops", values).caption == "FLOPs against B, by formula, at full size"
 
 
 @pytest.mark.parametrize(
