@@ -15,7 +15,7 @@ def find(name: str) -> Path:
         return Path(name)
     files = available()
     if name not in files:
-        raise unknown("suite", name, files, "See: dpbench list suites")
+        raise unknown("suite", name, files, f"See: dpbench list suites. Your own goes into ./suites/{name}.toml")
     return files[name]
 
 

@@ -16,6 +16,7 @@ from dpbench.preparation import prepare
 from dpbench.records import Cell, Workload
 from dpbench.reference import per_example
 from dpbench.registry import ablations, available, load
+from dpbench.reproducing.plan import points
 from dpbench.rules import rules
 from dpbench.scaffold import WORKFLOWS, scaffold
 
@@ -90,12 +91,17 @@ def test_only_commands_that_exist_are_named():
     assert set(re.findall(r"(?:`|\$ )dpbench ([a-z]+)", README)) <= set(known)
 
 
-def test_your_own_paper_is_whole(tmp_path):
-    path = tmp_path / "mine2026.toml"
-    path.write_text(block("toml", 'id = "mine2026"'))
-    (figure,) = papers.read(path).figure
+def test_your_own_paper_and_its_suite_fit_each_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, begins in (
+        ("papers/mine.toml", 'id = "mine2026"'),
+        ("suites/mlp.toml", '[axes]\nimplementation = ["nonprivate"'),
+    ):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(block("toml", begins))
+    (figure,) = papers.read(tmp_path / "papers/mine.toml").figure
     assert figure.numbers == 3
-    assert figure.run[0].here.axes == {"batch": 8, "precision": "fp32"}
+    assert {point.here.workload.batch for point in points(figure, None)} == {8}
 
 
 def test_every_picture_that_is_shown_is_there():

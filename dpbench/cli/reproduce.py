@@ -38,7 +38,8 @@ def reproduce(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the figures and stop.")] = False,
     paper: Annotated[
-        list[Path] | None, typer.Option(help="Figures of your own paper, a TOML file (also found in ./papers).")
+        list[Path] | None,
+        typer.Option(help="Your own paper, a TOML file; without FIGURE all of its figures, and no others."),
     ] = None,
     card: Annotated[
         str | None, typer.Option(help="Predict for this card in place of the paper's; see: dpbench list cards.")
@@ -70,7 +71,9 @@ def reproduce(
     named = [*(paper or ()), *(Path(p.file) for p in (so_far.papers if so_far else ()) if p.file)]
     files = available(named)
     found = read_all(files)
-    wanted = chosen(found, figures or (so_far.asked if so_far else ()))
+    mine = {path.resolve() for path in paper or ()}
+    own = [f"{p.id}/*" for p, path in zip(found, files, strict=True) if path.resolve() in mine]
+    wanted = chosen(found, figures or (so_far.asked if so_far else own))
     if list_:
         typer.echo("\n".join(listed(wanted, as_json)))
         return

@@ -81,6 +81,7 @@ def _facts(found: Material) -> Mapping[str, str]:
     outcomes = Counter(row.outcome for row in found.rows)
     days = sorted({results.header.started[:10] for results in found.files.values()})
     facts = {
+        "sources": "; ".join(f"{s.id}: {Path(s.file).name}" for s in found.sources) if found.several else "",
         "cells": f"{len(found.rows)} of {found.of} (-k {found.expression})" if found.expression else str(found.of),
         **{str(outcome): str(outcomes[outcome]) for outcome in Outcome if outcomes[outcome]},
         "not run": str(len(found.missing)) if found.missing else "",
@@ -91,4 +92,4 @@ def _facts(found: Material) -> Mapping[str, str]:
         "machine": "; ".join(dict.fromkeys(source.machine for source in found.sources)),
         "measured": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
     }
-    return {name: said for name, said in facts.items() if said}
+    return {name: said for name, said in facts.items() if said and (found.files or said != "0")}

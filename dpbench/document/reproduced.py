@@ -13,11 +13,11 @@ from dpbench.reporting.reproduction import (
     Shown,
     absolute,
     columns,
+    is_reduced,
     named,
     settings,
     shares,
     spelt,
-    titles,
     why,
 )
 from dpbench.reproduction import Reproduced, Reproduction, Value
@@ -36,9 +36,15 @@ def sections(reproduction: Reproduction, sources: Mapping[str, str], records: Re
             id=f"paper-{figure.id}",
             title=figure.title,
             prose=(where + on, *(f"{_begun(said)}." for said in shares([figure]))),
-            parts=(*_charts(figure, own, records), *_grids(figure, own, records)),
+            parts=tuple(_parts(figure, own, records)),
             remarks=tuple(_remarks(figure)),
         )
+
+
+def _parts(figure: Reproduced, sources: tuple[str, ...], records: Records) -> list[Grid | Chart]:
+    """Charts, then tables; where a chart is of one network of many, the table that has them all comes first."""
+    charts, grids = list(_charts(figure, sources, records)), list(_grids(figure, sources, records))
+    return [*grids, *charts] if figure.layers else [*charts, *grids]
 
 
 def title(reproduction: Reproduction) -> str:
@@ -99,14 +105,15 @@ def _grids(figure: Reproduced, sources: tuple[str, ...], records: Records) -> It
 
 
 def _column(shown: Shown, values: Sequence[Value]) -> Column:
-    if shown.of is absolute:
-        return Column(shown.title, "" if shown.number is None else values[0].unit)
     bases = {value.relative_to for value in values}
-    return Column(f"ratio {shown.title}", f"to {bases.pop()}" if len(bases) == 1 and shown.number is not None else "")
+    unit = values[0].unit if shown.of is absolute else f"to {bases.pop()}" if len(bases) == 1 else ""
+    reduced = ["at a reduced size"] if shown.measured and any(map(is_reduced, values)) else []
+    said = "" if shown.number is None else ", ".join([*([unit] if unit else []), *reduced])
+    return Column(shown.title if shown.of is absolute else f"ratio {shown.title}", said)
 
 
 def _workload(value: Value) -> Entry:
-    return Entry(value.row, note=f"measured at: {value.at}" if value.at else "")
+    return Entry(value.row, note=f"measured at: {value.at}" if is_reduced(value) else "")
 
 
 def _entry(value: Value, shown: Shown, records: Records) -> Entry:
@@ -115,7 +122,7 @@ def _entry(value: Value, shown: Shown, records: Records) -> Entry:
         note = f"{three.reason} [{three.sure}]" if three.reason else "no reason is known" if three.far else ""
         return Entry(text, three.off, note=note, kind=Kind.BAD if three.far and not three.reason else Kind.PLAIN)
     found = shown.number(value)
-    record = _place(value, records) if found and shown.title == titles(value.quantity)[2] else None
+    record = _place(value, records) if found and shown.measured else None
     if found.word:
         return Entry(text, record=record, note=found.word.partition(":")[2].strip(), kind=Kind.MUTED)
     return Entry(text, found.value, record=record)

@@ -31,6 +31,8 @@ class Shown:
     of: Of
     number: Callable[[Value], Number] | None
     """What stands in it; None: how far predicted is from published."""
+    measured: bool = False
+    """Whether it is what was measured."""
 
     def text(self, value: Value) -> str:
         """A number, a ratio, a word, or a difference."""
@@ -48,10 +50,15 @@ def columns(values: Sequence[Value]) -> list[Shown]:
             Shown(published, of, lambda v, of=of: of(v).published),  # type: ignore[misc]
             Shown(predicted, of, lambda v, of=of: of(v).predicted),  # type: ignore[misc]
             Shown("off", of, None),
-            Shown(measured, of, lambda v, of=of: of(v).measured),  # type: ignore[misc]
+            Shown(measured, of, lambda v, of=of: of(v).measured, measured=True),  # type: ignore[misc]
         ]
     every.append(Shown("expected", relative, lambda v: v.expected_here))
     return [column for column in every if any(column.text(value) for value in values)]
+
+
+def is_reduced(value: Value) -> bool:
+    """Whether something of it was measured, and at a reduced size."""
+    return bool(value.at) and bool(value.absolute.measured or value.ratio.measured)
 
 
 def titles(quantity: str) -> tuple[str, str, str]:
@@ -77,16 +84,19 @@ def lines(figure: Reproduced) -> list[str]:
 
 
 def _table(values: Sequence[Value]) -> Iterator[str]:
-    """Numbers, and right of a bar ratios; what they are of stands above each workload's."""
+    """Numbers, and right of a bar ratios, under the workload that they are of; a star: at a reduced size."""
     shown = columns(values)
     bar = sum(column.of is absolute for column in shown)
     quantity = f"{spelt(values[0].quantity)}, {values[0].unit}"
 
-    def barred(cells: list[str]) -> list[str]:
-        return [*cells[:bar], "|", *cells[bar:]] if 0 < bar < len(shown) else cells
+    star = "*" if any(map(is_reduced, values)) else ""
 
+    def barred(cells: list[str], said: str = "|") -> list[str]:
+        return [*cells[:bar], said, *cells[bar:]] if 0 < bar < len(shown) else cells
+
+    heads = [column.title + (star if column.measured else "") for column in shown]
     body = [[f"  {named(value)}", *barred([column.text(value) for column in shown])] for value in values]
-    first, *rest = aligned([[quantity, *barred([column.title for column in shown])], *body])
+    first, *rest = aligned([[quantity, *barred(heads, "| ratio:")], *body])
     yield first
     row = None
     for value, line in zip(values, rest, strict=True):
@@ -118,15 +128,15 @@ def shown(n: Number) -> str:
 
 
 def apart(three: Three) -> str:
-    """``+12%``; what words say of each other, in words."""
+    """``+12%``, or ``11x`` where it is over ten times; what words say of each other, in words."""
     off = three.off
     if off is None:
         return ""
     if off == float("inf"):
-        return "one OOM"
+        return "printed OOM" if three.published.word == "oom" else "predicted OOM"
     if three.published.word and not off:
         return "both OOM" if three.published.word == "oom" else "holds"
-    return f"{off:+.0%}".replace("-0%", "+0%")
+    return f"{1 + off:.0f}x" if off > 9 else f"{off:+.0%}".replace("-0%", "+0%")
 
 
 def notes(figure: Reproduced) -> list[str]:
@@ -136,9 +146,9 @@ def notes(figure: Reproduced) -> list[str]:
 
 def settings(figure: Reproduced) -> list[str]:
     """What was measured at which size, and what was left out."""
-    sizes = list(dict.fromkeys(value.at for value in figure.values if value.at))
+    sizes = list(dict.fromkeys(value.at for value in figure.values if is_reduced(value)))
     more = f" and {len(sizes) - 2} more" if len(sizes) > 2 else ""
-    reduced = [f"measured at a reduced size: {'; '.join(sizes[:2])}{more}"] if sizes else []
+    reduced = [f"* measured at a reduced size: {'; '.join(sizes[:2])}{more}"] if sizes else []
     return [*reduced, *(f"left out: {said}" for said in figure.left_out)]
 
 

@@ -266,3 +266,11 @@ def test_two_reproductions_in_one_report_are_refused(tmp_path):
         write_reproduction(reproduction(), tmp_path / name)
     with pytest.raises(DpbenchError, match=r"got 2 reproductions \(.*a.*b.*\), expected one in a report"):
         gathered([str(tmp_path / "a"), str(tmp_path / "b")])
+
+
+def test_a_paper_that_is_named_is_what_is_reproduced(dpbench):
+    code, out, _ = dpbench("reproduce", "--list", "--paper", "papers/mine.toml", "--json")
+    assert code == 0
+    assert [f["paper"] for f in json.loads(out)] == ["mine", "mine"]
+    code, out, _ = dpbench("reproduce", "gpt2-e2e", "--list", "--paper", "papers/mine.toml", "--json")
+    assert [f["id"] for f in json.loads(out)] == ["gpt2-e2e"]

@@ -136,3 +136,20 @@ def test_beside_a_reproduction_of_its_own_results_warnings_alone_are_told(tmp_pa
     both = build([read(path), read(other.rename(tmp_path / "other.jsonl"))], reproduction=made)
     assert next(s for s in both.summary if "the only private" in s).startswith("On B: ")
     assert "layers" in [section.id for section in both.sections]
+
+
+def test_what_was_measured_at_a_reduced_size_says_so_in_the_head_of_its_column():
+    full = grid(value("bk", (1.0, 1.0, 5.0)))
+    reduced = grid(value("bk", (1.0, 1.0, 5.0), (1.0, 1.0, 0.5), at="gpt2 B=2"))
+    assert [c.unit for c in full.columns if c.title == "measured"] == ["examples/s"]
+    assert [c.unit for c in reduced.columns if c.title.endswith("measured")] == [
+        "examples/s, at a reduced size",
+        "to nonprivate, at a reduced size",
+    ]
+
+
+def test_of_many_networks_the_table_comes_before_the_charts():
+    layers = {"m px=224": (("conv", 49, 27, 64),)}
+    made = reproduction(figure(value("2T^2 < pd", (9.0, 11.0)), kind="decisions", layers=layers))
+    (section,) = sections(made, {}, {})
+    assert [type(part) for part in section.parts] == [Grid, Chart]

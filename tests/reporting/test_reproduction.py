@@ -48,7 +48,10 @@ def test_a_ratio_has_its_interval():
         (100.0, 50.0, "-50%"),
         (100.0, 99.9, "+0%"),
         (100.0, None, ""),
-        (100.0, "oom", "one OOM"),
+        (100.0, "oom", "predicted OOM"),
+        ("oom", 100.0, "printed OOM"),
+        (100.0, 1000.0, "+900%"),
+        (100.0, 1100.0, "11x"),
         ("oom", "oom", "both OOM"),
         (">=40", 50.0, "holds"),
         (">=40", 30.0, "-25%"),
@@ -70,10 +73,10 @@ def test_columns_side_by_side():
     assert text[0] == "First [one]"
     assert text[1] == "  printed: figure 1; read: bars; predicted for T4"
     (bk,) = [line.split() for line in text if line.strip().startswith("bk")]
-    assert bk == ["bk", "80", "oom", "one", "OOM", "wrong", "|", "0.80", "oom", "one", "OOM", "wrong"]
+    assert bk == ["bk", "80", "oom", "predicted", "OOM", "wrong", "|", "0.80", "oom", "predicted", "OOM", "wrong"]
     assert text[3].split() == [
         *("throughput,", "examples/s", "published", "predicted", "off", "measured"),
-        *("|", "published", "predicted", "off", "measured"),
+        *("|", "ratio:", "published", "predicted", "off", "measured"),
     ]
     assert text[4] == "  gpt2 B=8", "the workload, above its implementations"
     assert "not printed" in lines(figure(value("bk", (None, 1.0))))[1]
@@ -103,8 +106,10 @@ def test_a_reason_is_shown_and_where_there_is_none_it_says_so():
 
 
 def test_what_was_left_out_and_at_which_size_is_said():
-    said = notes(figure(value(at="gpt2 B=2"), left_out=("s: B=64 (slow)",)))
-    assert said[:2] == ["measured at a reduced size: gpt2 B=2", "left out: s: B=64 (slow)"]
+    made = figure(value("bk", (None, None, 5.0), at="gpt2 B=2"), left_out=("s: B=64 (slow)",))
+    assert notes(made)[:2] == ["* measured at a reduced size: gpt2 B=2", "left out: s: B=64 (slow)"]
+    assert lines(made)[3].split()[-1] == "measured*"
+    assert notes(figure(value(at="gpt2 B=2"))) == [], "nothing was measured"
 
 
 def test_shares_are_by_quantity_of_numbers_that_were_printed():
