@@ -42,9 +42,21 @@ def sentences(material: Material, standing: Material | None = None) -> Iterator[
         return
     yield from _wrong(material)
     yield _counted(material)
-    yield from _standing(material if standing is None else standing)
+    told = material if standing is None else standing
+    if told.rows:
+        yield from _named(told)
+    yield from _standing(told)
     yield from _died(material)
     yield from (f"{said}." for said in warnings(material))
+
+
+def _named(material: Material) -> Iterator[str]:
+    """What the names of workloads leave out: without it a model of one layer would be read as a whole one."""
+    labels = material.labels
+    said = [f"every workload has {labels.common}"] if labels.common else []
+    said += [f"{short} stands for {model}" for short, model in labels.models.items()]
+    if said:
+        yield f"Below, {'; '.join(said)}."
 
 
 def _standing(material: Material) -> Iterator[str]:

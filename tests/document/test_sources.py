@@ -3,7 +3,7 @@ import json
 import pytest
 
 from dpbench.checksum import sealed, unsealed
-from dpbench.document.sources import machine, material
+from dpbench.document.sources import machine, material, sources
 from dpbench.errors import EmptySelection
 from dpbench.results import read
 from tests.document.results_for_tests import OTHER, file, timed
@@ -124,3 +124,19 @@ def test_figures_have_six_digits_and_no_defaults(tmp_path):
     assert taken.figures["memory"] == 2_000_000_000
     assert taken.figures["precision"] == "bf16"
     assert not {"step", "optimizer", "seed", "seq_len", "file"} & set(taken.figures)
+
+
+def test_without_a_source_the_others_keep_their_names_and_lines(tmp_path):
+    cells = [record("bk").cell, record("vmap").cell]
+    files = [file(tmp_path / name, [record("bk")], cells=cells) for name in "ab"]
+    every = material(files)
+    left = every.without({"A"})
+    assert [row.file for row in left.rows] == ["B"]
+    assert [source for source, _ in left.missing] == ["B"]
+    assert (left.sources, left.several, left.lines) == (every.sources, True, (2,))
+    assert [taken.source for taken in left.taken()] == ["B"]
+
+
+def test_sources_are_named_once_and_in_their_order():
+    assert sources(["B"]) == "Source B"
+    assert sources(["AA", "B", "A", "B"]) == "Sources A, B, AA"

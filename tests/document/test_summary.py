@@ -73,6 +73,15 @@ def test_who_trained_less_is_called_neither_fast_nor_lean(tmp_path):
     assert "1 cell (bk: 1) trained only part of what was asked" in found[-1]
 
 
+def test_what_names_of_workloads_leave_out_is_told_before_they_are_used(tmp_path):
+    on = workload("transformers:gpt2(vocab_size=64)", layers=1)
+    found = said(tmp_path, timed("nonprivate", 1.0, on), timed("bk", 2.0, on))
+    assert found[1] == (
+        "Below, every workload has layers=1; transformers:gpt2 stands for transformers:gpt2(vocab_size=64)."
+    )
+    assert found[2].startswith("On transformers:gpt2 B=8, bk is")
+
+
 def test_nothing_to_tell_is_told(tmp_path):
     cell = record("bk").cell
     assert said(tmp_path / "a") == ["No cell has been run yet: the files hold no record."]
