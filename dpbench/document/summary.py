@@ -27,7 +27,7 @@ HUNGRY = 2.0
 
 
 def sentences(material: Material, standing: Material | None = None) -> Iterator[str]:
-    """What was found, wrong gradients first.
+    """What was found: wrong gradients first, then what makes figures doubtful, then who is fastest.
 
     ``standing``: of what it is told who is fastest and leanest, where that is less than everything.
     """
@@ -42,12 +42,12 @@ def sentences(material: Material, standing: Material | None = None) -> Iterator[
         return
     yield from _wrong(material)
     yield _counted(material)
+    yield from (f"{said}." for said in warnings(material))
     told = material if standing is None else standing
     if told.rows:
         yield from _named(told)
     yield from _standing(told)
     yield from _died(material)
-    yield from (f"{said}." for said in warnings(material))
 
 
 def _named(material: Material) -> Iterator[str]:

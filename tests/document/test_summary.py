@@ -29,9 +29,9 @@ def test_where_the_interval_has_one_in_it_they_cannot_be_told_apart(tmp_path):
 
 def test_of_too_few_rounds_no_finding_is_made(tmp_path):
     found = said(tmp_path, record("bk", seconds=[[1.0]] * 2), record("opacus", seconds=[[3.0]] * 2))
-    assert "bk took the least time, of too few rounds to tell whether it is the fastest" in found[1]
+    assert "bk took the least time, of too few rounds to tell whether it is the fastest" in found[2]
     assert "is the fastest private" not in " ".join(found)
-    assert "2 cells have as few as 2 rounds: an interval needs 6" in found[-1]
+    assert "2 cells have as few as 2 rounds: an interval needs 6" in found[1], "before what is told of them"
 
 
 def test_wrong_ones_come_first_and_by_name(tmp_path):
@@ -68,9 +68,9 @@ def test_each_machine_is_told_of_apart(tmp_path):
 
 def test_who_trained_less_is_called_neither_fast_nor_lean(tmp_path):
     found = said(tmp_path, timed("bk", 0.1, memory=1.0, coverage=PARTIAL), timed("opacus", 2.0), timed("vmap", 3.0))
-    assert "opacus is the fastest private implementation" in found[1]
-    assert "opacus and vmap need the least memory" in found[3]
-    assert "1 cell (bk: 1) trained only part of what was asked" in found[-1]
+    assert "1 cell (bk: 1) trained only part of what was asked" in found[1]
+    assert "opacus is the fastest private implementation" in found[2]
+    assert "opacus and vmap need the least memory" in found[4]
 
 
 def test_what_names_of_workloads_leave_out_is_told_before_they_are_used(tmp_path):

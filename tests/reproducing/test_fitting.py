@@ -3,7 +3,7 @@
 import pytest
 
 from dpbench.errors import DpbenchError
-from dpbench.paper import Figure, Here, Row, Run, Term
+from dpbench.paper import Figure, Here, Reason, Row, Run, Term
 from dpbench.records import MAX, Cell, Workload
 from dpbench.reproducing.fitting import matches, refuse_misfits, shown_by
 from dpbench.reproducing.point import Point
@@ -136,3 +136,22 @@ def test_every_mistake_is_told_and_each_once():
     head, *mistakes = str(caught.value).splitlines()
     assert head == "figure f and its suites do not fit:"
     assert len(mistakes) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"implementation": "kb*"},
+            r"the reason 'why' is for implementation 'kb\*', expected of bk, nonprivate, opacus",
+        ),
+        ({"quantity": "memory"}, "is for quantity 'memory', expected of throughput"),
+        ({"model": "n"}, "is for model='n', .* which fits no workload of its suites"),
+        ({"T": (64,)}, r"T=\[64\], .* which fits no workload"),
+        ({"image": (224,)}, r"image=\[224\], which fits no workload"),
+    ],
+)
+def test_a_reason_for_nothing_is_refused(given, said):
+    with pytest.raises(DpbenchError, match=said):
+        refuse_misfits(figure(reason=(Reason(sure="open", says="why", **given),)), points())
+    refuse_misfits(figure(reason=(Reason(sure="open", says="why", model="m", implementation="bk"),)), points())
