@@ -26,6 +26,7 @@ def _printed(value: Any) -> float | str:
 Printed = Annotated[float | str, PlainValidator(_printed)]
 """A number, ``oom``, or a bound such as ``>=40``."""
 
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 Quantity = Literal["throughput", "max_batch", "memory", "flops"]
 UNITS: dict[str, str] = {"throughput": "examples/s", "max_batch": "examples", "memory": "GB", "flops": "FLOP"}
 """What a paper may print of an implementation; memory is all that a card holds during a step."""
@@ -56,6 +57,14 @@ class Row(_Given):
     """How far off a number may be as it was read, by quantity, in its unit: half of the last digit, say."""
     first_ghost_layer: int | None = None
     """The place of the first layer with a ghost norm, as the paper counts; of a figure of decisions."""
+
+    @model_validator(mode="after")
+    def _is_no_ratio_to_itself(self) -> Row:
+        if any(self.relative_to in self.of(quantity) for quantity in UNITS):
+            raise ValueError(
+                f"relative_to is {self.relative_to!r}, which has a number here; expected ratios to another"
+            )
+        return self
 
     def of(self, quantity: str) -> Mapping[str, Printed]:
         """What was printed, by implementation."""
@@ -133,7 +142,7 @@ class Term(_Given):
 class Figure(_Given):
     """One table or chart of a paper, or one that it could have had."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    id: Id
     title: str
     kind: Literal["cost", "complexity", "decisions"] = "cost"
     printed: str = ""
@@ -182,7 +191,7 @@ class Figure(_Given):
 class Paper(_Given):
     """A paper and its figures."""
 
-    id: str
+    id: Id
     citation: str
     url: str = ""
     figure: tuple[Figure, ...] = Field(min_length=1)

@@ -32,9 +32,9 @@ def read(path: Path) -> Paper:
     try:
         return Paper.model_validate(data)
     except ValidationError as error:
-        raise mistaken(
-            str(path), [_mistake(e["type"], e["loc"], e["msg"], e["input"]) for e in error.errors()]
-        ) from None
+        # A figure with a mistake is one all the same.
+        own = [e for e in error.errors() if e["type"] != "too_short" or not e["input"]]
+        raise mistaken(str(path), [_mistake(e["type"], e["loc"], e["msg"], e["input"]) for e in own]) from None
 
 
 def _mistake(kind: str, place: tuple[int | str, ...], message: str, got: Any) -> str:

@@ -163,6 +163,8 @@ class Reproduction:
     """What predictions are for; None: the card of each figure."""
     measured: bool = True
     """Whether anything is run."""
+    given: dict[str, str] = field(default_factory=dict)
+    """What each figure and its suites said, by the figure's id, as a hash."""
     schema: int = SCHEMA
 
     def with_figure(self, figure: Reproduced) -> Reproduction:

@@ -18,6 +18,8 @@ from dpbench.records import ADDED_ONLY, SCHEMA, Cell, Record, check_schema, from
 from dpbench.validator import validator
 
 DIRECTORY = Path("results")
+MOST = 1e18
+"""Of what is measured, in any unit: an exbyte."""
 BEGINNING = b'{"dpbench":'
 """Of every results file."""
 
@@ -104,6 +106,7 @@ def parsed(path: Path, content: bytes) -> Results:
     for number, line in enumerate(lines[1:], start=2):
         try:
             record = record_of(line)
+            _refuse_no_measurement(record)
         except (DpbenchError, UnicodeDecodeError) as error:
             raise DpbenchError(
                 f"{path}, line {number}: {error}. Everything before that line can be kept by: "
@@ -119,6 +122,16 @@ def parsed(path: Path, content: bytes) -> Results:
         )
     numbers, records = zip(*found.values(), strict=True) if found else ((), ())
     return Results(path, header, records, torn, len(content) - len(tail), numbers, schema)
+
+
+def _refuse_no_measurement(record: Record) -> None:
+    """Raise for samples that nothing measures: a file that was changed by hand would be divided by them."""
+    for name, metric in record.metrics.items():
+        for sample in (sample for some in metric.samples for sample in some):
+            if not 0 <= sample < MOST or (metric.unit == "s" and not sample):
+                raise DpbenchError(
+                    f"{name} of {record.cell.implementation} holds {sample:g}, expected {metric.unit} above 0"
+                )
 
 
 def header_line(header: Header) -> str:

@@ -99,3 +99,20 @@ def test_terms_in_multiples_of_BTpd():
     assert Term(of="x", Bpd=2).of_layer(T=16, d=8, p=4) == 0.125
     assert Term(of="x", BTpd=6, BTTpd=2).of_layer(T=16, d=8, p=4) == 18
     assert leading_terms()["nonprivate"] == 6
+
+
+def test_a_mistake_in_the_only_figure_is_the_only_mistake(tmp_path):
+    path = written(tmp_path, PAPER[: PAPER.index('[[figure]]\nid = "two"')].replace("bk = 800", "bk = -1"))
+    with pytest.raises(DpbenchError) as caught:
+        read(path)
+    assert "1 mistake" in str(caught.value)
+    assert "at least 1 item" not in str(caught.value)
+    empty = written(tmp_path, 'id = "mine"\ncitation = "C"\nfigure = []\n')
+    with pytest.raises(DpbenchError, match="figure is .*at least 1 item"):
+        read(empty)
+
+
+def test_a_ratio_to_itself_is_refused(tmp_path):
+    path = written(tmp_path, PAPER.replace("throughput = {", 'relative_to = "bk"\nthroughput = {', 1))
+    with pytest.raises(DpbenchError, match="relative_to is 'bk', which has a number here; expected ratios to another"):
+        read(path)

@@ -62,7 +62,7 @@ def reproduce(
     \b
     Exit codes:
       0    done, however far apart the numbers are
-      2    a mistake in what was asked
+      2    a mistake in what was asked, or something cannot be written
       3    a cell failed, was wrong or timed out
       5    no such figure
       130  interrupted
@@ -77,6 +77,7 @@ def reproduce(
     if list_:
         typer.echo("\n".join(listed(wanted, as_json)))
         return
+    from dpbench.document.page import templates
     from dpbench.environment import environment
     from dpbench.reproducing.begun import Asked, go_on
     from dpbench.reproducing.running import reproduce as events
@@ -93,6 +94,9 @@ def reproduce(
     where = environment()
     if so_far is not None:
         asked = go_on(asked, so_far, where)
+    if not as_json:
+        # Now, and not when everything has been measured.
+        templates()
     ended_as_interrupted()
     running = events(asked, where)
     try:
@@ -118,12 +122,19 @@ def ended(directory: Path, as_json: bool) -> bool:
     """Say what came of it, and make the page; whether a cell failed, was wrong or timed out, then or before."""
     made = read(directory)
     results = read_results(directory) if any(directory.glob("*.jsonl")) else []
+    failed = any(record.outcome.is_failure for one in results for record in one.records)
     if as_json:
         typer.echo(json.dumps(plain(asdict(made)), indent=1, allow_nan=False))
-    else:
-        typer.echo("\n".join([*shown_as.together(made), "", f"results  {directory}"]))
+        return failed
+    typer.echo("\n".join([*shown_as.together(made), "", f"results  {directory}"]))
+    try:
         typer.echo(f"report   {page_of(made, results, directory)}")
-    return any(record.outcome.is_failure for one in results for record in one.records)
+    except DpbenchError as error:
+        if not failed:
+            raise
+        # That a cell failed is not to be lost behind it.
+        say(str(error))
+    return failed
 
 
 def listed(wanted: list[tuple[Paper, Figure]], as_json: bool) -> list[str]:

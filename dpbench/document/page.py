@@ -33,7 +33,7 @@ def page(document: Document) -> str:
     Raises:
         MissingExtra: jinja2 is not installed.
     """
-    environment = _environment()
+    environment = templates()
     looks = {name: f"look-{i}" for i, name in enumerate(order(_implementations(document)))}
     symbols = [symbol(identifier, look(name)) for name, identifier in looks.items()]
     parts = [part for section in document.sections for part in section.parts]
@@ -71,7 +71,12 @@ def page(document: Document) -> str:
     return legal(text)
 
 
-def _environment() -> Environment:
+def templates() -> Environment:
+    """How pages are made.
+
+    Raises:
+        MissingExtra: jinja2 is not installed.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def write(charts: Sequence[Chart], directory: Path, suffixes: Sequence[str] = tu
 def _write(chart: Chart, path: Path, suffix: str) -> None:
     # Drawn anew for each file: to write a figure moves its layout a little, which the next file would have.
     figure = chart.draw()
-    half = path.with_name(f".{path.name}.part")
+    # Another report may be writing there.
+    half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with style():
             figure.savefig(half, format=suffix, facecolor="white", **OPTIONS[suffix])

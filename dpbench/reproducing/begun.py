@@ -55,12 +55,24 @@ def begin(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
     )
 
 
-def opened(asked: Asked, environment: Mapping[str, Any]) -> Reproduction:
-    """What the directory holds, or an empty one for a directory in which nothing is; nothing is written."""
-    if asked.resumed:
-        return read(asked.directory)
-    refuse_full(asked.directory)
-    return begin(asked, environment)
+def opened(asked: Asked, environment: Mapping[str, Any], given: Mapping[str, str]) -> Reproduction:
+    """What the directory holds, or an empty one for a directory in which nothing is; nothing is written.
+
+    ``given``: what each figure says, by its id.
+
+    Raises:
+        DpbenchError: something else is there, or it was begun when figures said something else.
+    """
+    if not asked.resumed:
+        refuse_full(asked.directory)
+        return replace(begin(asked, environment), given=dict(given))
+    found = read(asked.directory)
+    if changed := [id for id, said in given.items() if found.given.get(id) != said]:
+        raise DpbenchError(
+            f"{', '.join(changed)} of {asked.directory} has changed since that was begun: its numbers, its suites, its "
+            "sizes, or the implementations that there are; put them back, or begin in another directory"
+        )
+    return found
 
 
 def not_begun(directory: Path) -> Iterator[Path]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from dpbench.errors import DpbenchError
 from dpbench.paper import Figure, Here, Run
 from dpbench.precision import check_device
 from dpbench.records import Cell, Workload
+from dpbench.registry import load as load_implementation
 from dpbench.reproducing.begun import Asked
 from dpbench.reproducing.fitting import refuse_misfits
 from dpbench.reproducing.point import Point
@@ -45,8 +47,10 @@ def points(figure: Figure, device: str | None) -> list[Point]:
     return found
 
 
-def refuse_impossible(figure: Figure, points: Iterable[Point], asked: Asked) -> None:
-    """Raise DpbenchError for a device or a card that is not there, and for what they cannot do."""
+def refuse_impossible(figure: Figure, points: Sequence[Point], asked: Asked) -> None:
+    """Raise DpbenchError for an implementation, a device or a card that is not there, and for what they cannot do."""
+    for name in dict.fromkeys(point.full.implementation for point in points):
+        load_implementation(name)
     if asked.device is not None:
         check_device(asked.device)
     on = card(asked.card or figure.card)
@@ -57,6 +61,12 @@ def refuse_impossible(figure: Figure, points: Iterable[Point], asked: Asked) -> 
             on.peak(point.full.workload.precision)
         if point.here is not None and asked.measured is not False and any(measured(point.run)):
             sweep.refuse_impossible(point.here.workload, suite_of(figure, point.run, asked.device).memory)
+
+
+def identity(figure: Figure, points: Sequence[Point], asked: Asked) -> str:
+    """Of what a figure, its suites and its sizes say: numbers of two of them do not go into one reproduction."""
+    suites = [suite_of(figure, run, asked.device) for run in figure.run]
+    return hashlib.sha256(repr((figure, points, suites)).encode()).hexdigest()[:16]
 
 
 def run_here(points: Iterable[Point], asked: Asked) -> list[Workload]:

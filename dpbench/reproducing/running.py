@@ -19,7 +19,7 @@ from dpbench.reproducing.begun import Asked, held, not_begun, opened
 from dpbench.reproducing.counting import Counted, count, is_counted
 from dpbench.reproducing.events import Begun, Event, Progress, Seen
 from dpbench.reproducing.measuring import Measured
-from dpbench.reproducing.plan import command, points, refuse_impossible, run_here, suite_of
+from dpbench.reproducing.plan import command, identity, points, refuse_impossible, run_here, suite_of
 from dpbench.reproducing.point import Point
 from dpbench.reproducing.predicting import predict
 from dpbench.reproduction import Reproduced, Reproduction, Value, how_to_go_on, write
@@ -58,7 +58,8 @@ def reproduce(asked: Asked, environment: Mapping[str, Any]) -> Generator[Event, 
         refuse_impossible(figure, own, asked)
     with held(asked.directory), ForkServer() as server, workers() as pool:
         at_hand = AtHand(asked, server, pool)
-        so_far = opened(asked, environment)
+        given = {figure.id: identity(figure, own, asked) for figure, own in planned}
+        so_far = opened(asked, environment, given)
         for path in not_begun(asked.directory):
             path.unlink()
             yield Progress(f"removed {path}: a crash left it without a header, and nothing was measured in it")

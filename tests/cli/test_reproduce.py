@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -274,3 +275,23 @@ def test_a_paper_that_is_named_is_what_is_reproduced(dpbench):
     assert [f["paper"] for f in json.loads(out)] == ["mine", "mine"]
     code, out, _ = dpbench("reproduce", "gpt2-e2e", "--list", "--paper", "papers/mine.toml", "--json")
     assert [f["id"] for f in json.loads(out)] == ["gpt2-e2e"]
+
+
+def test_without_what_makes_pages_nothing_is_measured(dpbench, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    launcher = FakeLauncher()
+    code, _, error = dpbench("reproduce", "mine/*", launcher=launcher)
+    assert (code, launcher.jobs) == (2, [])
+    assert "jinja2 is not installed" in error
+    assert dpbench("reproduce", "mine/*", "--no-measure", "--json")[0] == 0, "no page is made there"
+
+
+def test_a_page_that_cannot_be_written_does_not_hide_that_a_cell_failed(dpbench, monkeypatch):
+    def full(*_):
+        raise DpbenchError("cannot write the report")
+
+    monkeypatch.setattr(command, "page_of", full)
+    assert dpbench("reproduce", "one", "-o", "whole")[0] == 2
+    code, _, error = dpbench("reproduce", "one", "-o", "out", launcher=FakeLauncher({("memory", "bk"): "dies"}))
+    assert code == 3
+    assert "cannot write the report" in error

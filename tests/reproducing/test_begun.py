@@ -21,7 +21,7 @@ def paper(tmp_path, monkeypatch):
 def test_what_was_asked_is_in_it_from_the_beginning(paper):
     ask = asked(paper, card="T4", measured=False, command="dpbench reproduce")
     with held(ask.directory):
-        write(opened(ask, ENVIRONMENT), ask.directory)
+        write(opened(ask, ENVIRONMENT, {"one": "a"}), ask.directory)
     found = read(ask.directory)
     assert (found.asked, found.card, found.device, found.measured) == (("one", "two"), "T4", None, False)
     assert [(p.id, p.citation) for p in found.papers] == [("mine", "Somebody. Something. 2030")]
@@ -67,9 +67,9 @@ def test_two_runs_at_once_do_not_meet(tmp_path):
 def test_a_directory_in_which_there_is_something_is_left_as_it_is(paper):
     ask = asked(paper)
     with held(ask.directory):
-        write(opened(ask, ENVIRONMENT), ask.directory)
+        write(opened(ask, ENVIRONMENT, {"one": "a"}), ask.directory)
     with pytest.raises(DpbenchError, match="there is a reproduction in .*; go on with: dpbench reproduce --resume"):
-        opened(ask, ENVIRONMENT)
+        opened(ask, ENVIRONMENT, {"one": "a"})
     with pytest.raises(DpbenchError, match="papers is not empty, expected a new directory"):
         refuse_full(paper / "papers")
 

@@ -214,3 +214,23 @@ def test_figures_of_complexity_and_decisions(paper, monkeypatch):
     assert [v.absolute.off for v in places.values] == [-0.5], "the first of them, not the second"
     assert [[sizes for _, *sizes in layers] for layers in places.layers.values()] == [[[1, 16, 16]] * 2]
     assert read(paper / "out").figures == (table, places)
+
+
+def test_an_implementation_that_cannot_be_loaded_is_told_before_anything_is_done(paper, monkeypatch):
+    (paper / "dies.py").write_text("import nothing_of_that_name")
+    written(paper, suite=SUITE.replace('"opacus"]', '"opacus", "dies.py"]'))
+    launcher = FakeLauncher()
+    with pytest.raises(DpbenchError, match="dies.py could not be imported"):
+        run(monkeypatch, asked(paper), launcher)
+    assert launcher.jobs == []
+    assert not (paper / "out").exists()
+
+
+@pytest.mark.parametrize("changed", [PAPER.replace("bk = 800", "bk = 1"), PAPER.replace("rounds = 1", "rounds = 3")])
+def test_what_figures_said_when_it_was_begun_is_not_mixed_with_what_they_say_now(paper, monkeypatch, changed):
+    run(monkeypatch, asked(paper))
+    written(paper, changed)
+    with pytest.raises(DpbenchError, match="one of .*out has changed since that was begun: .* begin in another"):
+        go(monkeypatch, paper)
+    written(paper)
+    assert go(monkeypatch, paper) == []
