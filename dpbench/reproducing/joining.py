@@ -38,7 +38,18 @@ def values(figure: Figure, points: Sequence[Point], found: Found) -> list[Value]
                 some = [point for point in own if point.full.workload == workload]
                 for row in _rows(figure, workload, quantity):
                     made += _of_row(row, some, quantity, found, measured)
+    wrong = {value.implementation for value in made if value.absolute.measured.word.startswith("wrong")}
+    made = [_without_speed(value) if value.implementation in wrong else value for value in made]
     return [reasoned(value, figure) for value in made]
+
+
+def _without_speed(value: Value) -> Value:
+    """Of an implementation whose gradient is wrong somewhere no speed is told, at no size, predicted or measured."""
+    if value.quantity != "throughput":
+        return value
+    none = Number(word="wrong: its gradient is, where it was measured")
+    ratio = replace(value.ratio, predicted=none) if value.ratio.predicted else value.ratio
+    return replace(value, absolute=replace(value.absolute, predicted=none), ratio=ratio)
 
 
 def _rows(figure: Figure, workload: Workload, quantity: Quantity) -> list[Row]:

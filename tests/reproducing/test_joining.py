@@ -88,6 +88,14 @@ def test_measured_ratios_are_of_paired_rounds_and_words_stay_words():
     assert found["opacus"].expected_here == Number()
 
 
+def test_of_who_is_wrong_no_speed_is_predicted():
+    predicted = numbers(nonprivate=200.0, bk=150.0, opacus=100.0)
+    found = joined(predicted=predicted, records=[record("nonprivate", W), record("bk", W), wrong("opacus", W)])
+    assert found["bk"].ratio.predicted == Number(0.75)
+    for three in (found["opacus"].absolute, found["opacus"].ratio):
+        assert three.predicted == Number(word="wrong: its gradient is, where it was measured")
+
+
 def test_a_wrong_baseline_gives_no_ratio():
     found = joined(records=[wrong("nonprivate", W), record("bk", W)])
     assert found["bk"].ratio.measured.word.startswith("no ratio: nonprivate is wrong")
