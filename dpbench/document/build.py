@@ -29,6 +29,8 @@ from dpbench.results import Results
 
 SECTIONS = (beside, scaling, largest, tradeoff, predicted, decided, gradients)
 """Each gives its section, or None where there is nothing for it."""
+FEW_SOURCES = 4
+"""That are named in the head of the page."""
 
 
 def build(
@@ -80,8 +82,10 @@ def build(
 def _facts(found: Material) -> Mapping[str, str]:
     outcomes = Counter(row.outcome for row in found.rows)
     days = sorted({results.header.started[:10] for results in found.files.values()})
+    # Many would hide everything else; they stand at the end.
+    few = len(found.sources) <= FEW_SOURCES
     facts = {
-        "sources": "; ".join(f"{s.id}: {Path(s.file).name}" for s in found.sources) if found.several else "",
+        "sources": "; ".join(f"{s.id}: {Path(s.file).name}" for s in found.sources) if found.several and few else "",
         "cells": f"{len(found.rows)} of {found.of} (-k {found.expression})" if found.expression else str(found.of),
         **{str(outcome): str(outcomes[outcome]) for outcome in Outcome if outcomes[outcome]},
         "not run": str(len(found.missing)) if found.missing else "",

@@ -107,7 +107,7 @@ def _grids(figure: Reproduced, sources: tuple[str, ...], records: Records) -> It
 def _column(shown: Shown, values: Sequence[Value]) -> Column:
     bases = {value.relative_to for value in values}
     unit = values[0].unit if shown.of is absolute else f"to {bases.pop()}" if len(bases) == 1 else ""
-    reduced = ["at a reduced size"] if shown.measured and any(map(is_reduced, values)) else []
+    reduced = ["reduced size"] if shown.measured and any(map(is_reduced, values)) else []
     said = "" if shown.number is None else ", ".join([*([unit] if unit else []), *reduced])
     return Column(shown.title if shown.of is absolute else f"ratio {shown.title}", said)
 

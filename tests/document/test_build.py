@@ -119,3 +119,10 @@ def test_the_head_says_what_there_is_and_what_was_asked_for(tmp_path):
     assert document.facts["measured"] == "2030-01-01"
     with pytest.raises(EmptySelection):
         build([file(tmp_path / "b", both(workload()))], "", "vmap")
+
+
+@pytest.mark.parametrize(("count", "named"), [(1, False), (2, True), (4, True), (5, False)])
+def test_the_head_names_the_sources_where_they_are_few(tmp_path, count, named):
+    document = build([file(tmp_path / f"{i}", [timed("bk", 1.0)], run=f"{i}") for i in range(count)])
+    assert len(document.sources) == count
+    assert ("sources" in document.facts) == named

@@ -143,8 +143,8 @@ def test_what_was_measured_at_a_reduced_size_says_so_in_the_head_of_its_column()
     reduced = grid(value("bk", (1.0, 1.0, 5.0), (1.0, 1.0, 0.5), at="gpt2 B=2"))
     assert [c.unit for c in full.columns if c.title == "measured"] == ["examples/s"]
     assert [c.unit for c in reduced.columns if c.title.endswith("measured")] == [
-        "examples/s, at a reduced size",
-        "to nonprivate, at a reduced size",
+        "examples/s, reduced size",
+        "to nonprivate, reduced size",
     ]
 
 
