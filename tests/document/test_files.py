@@ -47,10 +47,19 @@ def test_what_no_report_wrote_is_never_replaced(document, tmp_path, name):
     path = tmp_path / "out" / name
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    with pytest.raises(DpbenchError, match=r"is in the way and was not written by dpbench report; name another"):
+    with pytest.raises(
+        DpbenchError,
+        match=r"is in the way, and \.dpbench-report\.json there does not say that dpbench report wrote it; name",
+    ):
         write(document, tmp_path / "out", ["md", "png"])
     assert path.read_text() == "mine"
     assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == [path]
+
+
+def test_the_committed_report_may_be_made_anew():
+    report = Path(__file__).parents[2] / "results/reference/reproduction/report"
+    files = {str(path.relative_to(report)) for path in report.rglob("*") if path.is_file()}
+    assert files <= {WRITTEN, *json.loads((report / WRITTEN).read_text())}
 
 
 def test_a_full_disk_is_one_error_and_leaves_no_half_a_file(document, tmp_path, monkeypatch):
