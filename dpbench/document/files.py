@@ -91,8 +91,8 @@ def _refuse_others(directory: Path, names: Sequence[str], ours: set[str]) -> Non
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise DpbenchError(
-            f"{directory / others[0]}{more} is in the way, and {WRITTEN} there does not say that dpbench report wrote it; "
-            "name another directory with -o, or move it away"
+            f"{directory / others[0]}{more} is in the way, and {WRITTEN} there does not say that dpbench report "
+            "wrote it; name another directory with -o, or move it away"
         )
 
 
