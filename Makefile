@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 REPRODUCED := results/reference/reproduction
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording reproduce calibrated tracing reading report-speed false-alarms planted faults gpu-check clean
+.PHONY: help quickstart test lint gate accept exactness conformance generated overhead recording reproduce calibrated tracing reading report-speed typeset false-alarms planted faults gpu-check clean
 
 help: ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,13 @@ reading: $(STAMP) ## How long results take to be read, into results/reference
 
 report-speed: $(STAMP) ## How long a report of 10 000 records takes, and how large it is, into results/reference
 	$(BIN)/python -m tests.benchmarks.report
+
+typeset: $(STAMP) ## The committed reproduction as a PDF; needs pdflatex and bibtex
+	mkdir -p build
+	$(BIN)/dpbench report $(REPRODUCED) -o build/typeset --formats latex,pdf
+	cd build/typeset/latex && pdflatex -halt-on-error -interaction=batchmode report && bibtex -terse report && \
+	pdflatex -halt-on-error -interaction=batchmode report && pdflatex -halt-on-error -interaction=batchmode report && \
+	! grep -E 'Overfull .hbox|undefined' report.log
 
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from dpbench.document.latex import latex
 from dpbench.document.markdown import markdown
 from dpbench.document.parts import Chart, Document
 from dpbench.document.pictures import write as draw
+from dpbench.document.typeset import REPORT, typeset
 from dpbench.errors import DpbenchError, unknown
 
 PICTURES = ("svg", "png", "pdf")
@@ -44,7 +45,7 @@ def write(document: Document, directory: Path, chosen: Sequence[str]) -> list[Pa
     """
     pictures = [name for name in PICTURES if name in chosen]
     charts = [part for section in document.sections for part in section.parts if isinstance(part, Chart)]
-    texts = dict(_texts(document, chosen, _linked(charts, pictures)))
+    texts = dict(_texts(document, chosen, charts))
     ours = _ours(directory)
     names = [*texts, *(f"{CHARTS}/{chart.id}.{suffix}" for chart in charts for suffix in pictures)]
     _refuse_others(directory, names, ours)
@@ -58,14 +59,14 @@ def write(document: Document, directory: Path, chosen: Sequence[str]) -> list[Pa
         raise DpbenchError(f"cannot write the report into {directory}: {error.strerror or error}") from None
 
 
-def _linked(charts: Iterable[Chart], pictures: Sequence[str]) -> dict[str, str]:
-    """The picture of each chart that Markdown shows."""
-    suffix = next((name for name in ("svg", "png") if name in pictures), None)
-    return {chart.id: f"{CHARTS}/{chart.id}.{suffix}" for chart in charts} if suffix else {}
+def _linked(charts: Iterable[Chart], chosen: Sequence[str], shown: Sequence[str], root: str = "") -> dict[str, str]:
+    """The picture of each chart in the first of the formats that a text can show."""
+    suffix = next((name for name in shown if name in chosen), None)
+    return {chart.id: f"{root}{CHARTS}/{chart.id}.{suffix}" for chart in charts} if suffix else {}
 
 
 def _texts(
-    document: Document, chosen: Sequence[str], linked: Mapping[str, str]
+    document: Document, chosen: Sequence[str], charts: Sequence[Chart]
 ) -> Iterator[tuple[str, Callable[[], str]]]:
     """The name of each file and what makes its text: whether it may be written is seen before anything is drawn."""
     if "html" in chosen:
@@ -73,8 +74,10 @@ def _texts(
 
         yield PAGE, partial(page, document)
     if "md" in chosen:
-        yield TEXT, partial(markdown, document, linked)
+        yield TEXT, partial(markdown, document, _linked(charts, chosen, ("svg", "png")))
     if "latex" in chosen:
+        pictures = _linked(charts, chosen, ("pdf", "png"), "../")
+        yield f"{TABLES}/{REPORT}", partial(typeset, document, pictures)
         yield from ((f"{TABLES}/{name}", partial(str, text)) for name, text in latex(document).items())
 
 

@@ -1,55 +1,63 @@
-"""Tables and methods for a paper, each a file to be taken in by ``\\input``."""
+"""Tables and methods for a paper, each a file to be taken in by ``\\input``, and what they cite."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dpbench.document.bibtex import bibtex
 from dpbench.document.footnotes import Footnotes
 from dpbench.document.latexescape import comment, escape
 from dpbench.document.parts import Document, Entry, Grid, Kind
 
 PAGE = 40
 """Lines of a table that fit on a page; a longer one is broken by longtable."""
-METHODS = "methods.tex"
+METHODS, REFERENCES = "methods.tex", "references.bib"
+FIT = r"\providecommand{\tofit}[1]{\sbox0{#1}\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi}"
+"""What is wider than the line is scaled down; who wants it otherwise defines ``\\tofit`` before."""
 
 
 def latex(document: Document) -> dict[str, str]:
-    """The text of each file by its name: one for each table, and one with the methods."""
+    """The text of each file by its name: one for each table, one with the methods, and the papers that these cite."""
     grids = [part for section in document.sections for part in section.parts if isinstance(part, Grid)]
-    return {**{f"{grid.id}.tex": table(grid) for grid in grids}, METHODS: methods(document)}
+    cited = {REFERENCES: bibtex(document.citations)} if document.citations else {}
+    return {**{f"{grid.id}.tex": table(grid) for grid in grids}, METHODS: methods(document), **cited}
 
 
 def methods(document: Document) -> str:
-    """The paragraphs, and the papers to cite."""
-    papers = [rf"\item {escape(paper)}" for paper in document.citations]
+    """The paragraphs, the last of which cites the papers."""
     lines = [comment(document.title), comment(document.made), *_paragraphs(document.methods)]
-    if papers:
-        lines += [r"\begin{itemize}", *papers, r"\end{itemize}"]
+    if document.citations:
+        lines.append(rf"The algorithms are those of \cite{{{','.join(paper.key for paper in document.citations)}}}.")
     return "\n".join(lines) + "\n"
 
 
 def table(grid: Grid) -> str:
-    """A tabular with the rules of booktabs and its notes below; a longtable where a page cannot hold it."""
+    """A tabular with the rules of booktabs and its notes below; a longtable where it is too long for a page."""
     notes, long = Footnotes(), len(grid.lines) > PAGE
-    kind = "longtable" if long else "tabular"
     form = "".join("r" if column.numeric else "l" for column in grid.columns)
-    head = _line([f"{c.title} ({c.unit})" if c.unit else c.title for c in grid.columns])
+    head = [_line([column.title for column in grid.columns])]
+    if any(column.unit for column in grid.columns):
+        head.append(_line([f"({column.unit})" if column.unit else "" for column in grid.columns]))
     body = [" & ".join(_entries(line, notes)) + r" \\" for line in grid.lines]
     said = [*(rf"$^{{{i}}}$ {escape(note)}" for i, note in notes), *map(escape, grid.notes)]
+    inside = [r"\toprule", *head, r"\midrule", *([r"\endhead"] if long else []), *body, r"\bottomrule"]
     lines = [
         comment(grid.caption),
-        comment(rf"needs \usepackage{{booktabs{',longtable' if long else ''}}}"),
-        rf"\begin{{{kind}}}{{{form}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *([r"\endhead"] if long else []),
-        *body,
-        r"\bottomrule",
-        rf"\end{{{kind}}}",
-        *([r"\par\smallskip", *(rf"{{\footnotesize {note}\par}}" for note in said)] if said else []),
+        comment(rf"needs \usepackage{{booktabs,{'longtable' if long else 'graphicx'}}}"),
+        *(_broken(grid, form, inside) if long else _whole(form, inside)),
+        *([r"\par\smallskip", *(rf"{{\raggedright\footnotesize {note}\par}}" for note in said)] if said else []),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _whole(form: str, inside: Sequence[str]) -> tuple[str, ...]:
+    return (FIT, rf"\tofit{{\begin{{tabular}}{{{form}}}", *inside, r"\end{tabular}}")
+
+
+def _broken(grid: Grid, form: str, inside: Sequence[str]) -> tuple[str, ...]:
+    """Has its caption within, since no float can hold it."""
+    caption = rf"\caption{{{escape(grid.caption)}}}\label{{tab:{grid.id}}}\\"
+    return (rf"\begin{{longtable}}{{{form}}}", caption, *inside, r"\end{longtable}")
 
 
 def _entries(line: Sequence[Entry], notes: Footnotes) -> Iterator[str]:

@@ -19,7 +19,7 @@ def markdown(document: Document, pictures: Mapping[str, str] | None = None) -> s
         blocks += _section(section, pictures or {})
     blocks += ["## Methods", *map(escape, document.methods)]
     if document.citations:
-        blocks.append("\n".join(f"- {escape(paper)}" for paper in document.citations))
+        blocks.append("\n".join(f"- {escape(str(paper))}" for paper in document.citations))
     blocks.append("## Sources")
     for source in document.sources:
         versions = ", ".join(f"{name} {version}" for name, version in source.versions.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpbench.document.citations import Cited
 from dpbench.document.citations import citations as of
 from dpbench.document.sources import Material, machine, sources
 from dpbench.results import Results
@@ -41,7 +42,7 @@ def paragraphs(material: Material) -> Iterator[str]:
         )
 
 
-def citations(material: Material) -> list[str]:
+def citations(material: Material) -> list[Cited]:
     """Of the implementations that occur."""
     return of({row.implementation for row in material.rows})
 

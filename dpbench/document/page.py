@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from typing import TYPE_CHECKING
 
+from dpbench.document.bibtex import bibtex
 from dpbench.document.island import columns, island, ranges
 from dpbench.document.parts import Chart, Document, Grid
 from dpbench.document.swatch import symbol
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 SCRIPTS = ("dom", "copy", "charts", "tables", "records", "contents")
-ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)\]]|(?<=arXiv[: ])\d{4}\.\d{4,5}")
 PAPER = "#ffffff"
 
 
@@ -43,6 +42,7 @@ def page(document: Document) -> str:
     late = "(() => {\n" + "\n".join(_file(f"{name}.js") for name in SCRIPTS) + "})();\n"
     text = environment.get_template("page.html.j2").render(
         document=document,
+        bibtex=bibtex(document.citations),
         looks=looks,
         symbols=symbols,
         charts=charts,
@@ -88,7 +88,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(footnotes=_footnotes, island=island, linked=_linked, ranges=ranges, taken=_taken)
+    environment.filters.update(footnotes=_footnotes, island=island, ranges=ranges, taken=_taken)
     environment.tests["chart"] = lambda part: isinstance(part, Chart)
     return environment
 
@@ -119,16 +119,3 @@ def _taken(part: Grid | Chart) -> list[int]:
     if isinstance(part, Chart):
         return sorted(set(part.records))
     return sorted({entry.record for line in part.lines for entry in line if entry.record is not None})
-
-
-def _linked(citation: str) -> str:
-    """A citation with its addresses and arXiv numbers as links."""
-    from markupsafe import Markup, escape
-
-    whole, end = Markup(), 0
-    for found in ADDRESS.finditer(citation):
-        address = found.group() if "/" in found.group() else f"https://arxiv.org/abs/{found.group()}"
-        whole += escape(citation[end : found.start()])
-        whole += Markup('<a href="{}" rel="noopener noreferrer">{}</a>').format(address, found.group())
-        end = found.end()
-    return whole + escape(citation[end:])

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from dpbench.document.citations import Cited
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -136,7 +138,7 @@ class Document:
     """Sentences made from the numbers."""
     methods: tuple[str, ...]
     """Paragraphs ready for a paper."""
-    citations: tuple[str, ...]
+    citations: tuple[Cited, ...]
     sections: tuple[Section, ...]
     sources: tuple[Source, ...]
     records: tuple[Taken, ...] = ()

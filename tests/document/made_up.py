@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from dpbench.document.citations import BU_2023, LI
 from dpbench.document.parts import Chart, Column, Document, Entry, Grid, Kind, Section, Source, Taken
 from dpbench.records import Outcome, Record
 from dpbench.reporting import plots
@@ -159,12 +160,7 @@ def document() -> Document:
             "fresh processes, interleaved with non-private training; we report medians with 95 % bootstrap intervals.",
             "Every gradient was compared with an explicit loop over the examples in float64.",
         ),
-        citations=(
-            "Z. Bu, Y.-X. Wang, S. Zha, G. Karypis. Differentially Private Optimization on Large Model at Small Cost. "
-            "ICML 2023. arXiv 2210.00038.",
-            "X. Li, F. Tramer, P. Liang, T. Hashimoto. Large Language Models Can Be Strong Differentially Private "
-            "Learners. ICLR 2022. https://arxiv.org/abs/2110.05679.",
-        ),
+        citations=(BU_2023, LI),
         sections=sections,
         sources=(
             source("A", len(records)),

@@ -22,10 +22,17 @@ def names(written, directory):
 
 def test_each_format_has_its_files(document, tmp_path):
     out = tmp_path / "deep" / "out"
-    texts = ["index.html", "report.md", "latex/throughput.tex", "latex/gigabytes.tex", "latex/gradients.tex"]
+    texts = [
+        "index.html",
+        "report.md",
+        "latex/report.tex",
+        "latex/throughput.tex",
+        "latex/gigabytes.tex",
+        "latex/gradients.tex",
+    ]
     written = names(write(document, out, FORMATS), out)
-    assert written[:6] == [*texts, "latex/methods.tex"]
-    assert sorted(written[6:]) == sorted(
+    assert written[:8] == [*texts, "latex/methods.tex", "latex/references.bib"]
+    assert sorted(written[8:]) == sorted(
         f"charts/{q}-vs-batch.{suffix}" for q in ("throughput", "memory") for suffix in ("svg", "png", "pdf")
     )
     assert all((out / name).stat().st_size for name in written)

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from dpbench.document.bibtex import bibtex
 from dpbench.document.page import page
 from dpbench.document.parts import Taken
 from tests.document.chromium import FOUND, Chromium
@@ -245,7 +246,8 @@ def test_what_is_copied_is_the_command_and_the_methods_by_paragraph(opened):
     for target, text in (
         ("command-B", document().sources[1].command),
         ("methods-text", "\n\n".join(document().methods)),
-        ("citations-text", "\n\n".join(document().citations)),
+        ("citations-text", "\n\n".join(map(str, document().citations))),
+        ("bibtex-text", bibtex(document().citations)),
     ):
         click(opened, f"[data-copies={target}]")
         assert opened.evaluate("globalThis.copied") == text
