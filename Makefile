@@ -33,7 +33,7 @@ exactness: $(STAMP) ## Every implementation on every small network against the f
 
 conformance: $(STAMP) ## Every implementation and library on the cases of the kit, into results/reference
 	mkdir -p results
-	$(BIN)/dpbench verify --impl 'all,lib:*' --json > results/conformance.jsonl; found=$$?; \
+	$(BIN)/dpbench verify --impl 'all,ablation:*,lib:*' --json > results/conformance.jsonl; found=$$?; \
 	$(BIN)/python -m tests.benchmarks.conformance && exit $$found
 
 generated: $(STAMP) ## Networks drawn by chance against the float64 per-example loop (DRAWS=, FIRST=)

@@ -129,8 +129,9 @@ def _refuse_no_measurement(record: Record) -> None:
     for name, metric in record.metrics.items():
         for sample in (sample for some in metric.samples for sample in some):
             if not 0 <= sample < MOST or (metric.unit == "s" and not sample):
+                least = "above 0" if metric.unit == "s" else "0 or more"
                 raise DpbenchError(
-                    f"{name} of {record.cell.implementation} holds {sample:g}, expected {metric.unit} above 0"
+                    f"{name} of {record.cell.implementation} holds {sample:g}, expected {metric.unit}, {least}"
                 )
 
 

@@ -36,8 +36,10 @@ Row = dict[str, Any]
 def main(files: list[str]) -> None:
     fresh = [condensed(row) for file in files for row in read(Path(file))]
     again = {row["implementation"] for row in fresh}
-    rows = fresh + [row for row in read(REFERENCE / "conformance.jsonl") if row["implementation"] not in again]
-    order = list(dict.fromkeys(row["implementation"] for row in rows))
+    kept = read(REFERENCE / "conformance.jsonl")
+    rows = fresh + [row for row in kept if row["implementation"] not in again]
+    # Ours before libraries, each as they stood.
+    order = sorted(dict.fromkeys(row["implementation"] for row in kept + fresh), key=lambda name: "/" in name)
     rows.sort(key=lambda row: (order.index(row["implementation"]), _place(row["check"])))
     text = "\n".join([*head(rows), *table(rows, order), "", *wrong(rows, order), *elsewhere(rows)]) + "\n"
     print(text)

@@ -67,15 +67,27 @@ def test_ctrl_c_while_it_waits_for_records_ends_it_with_130(tmp_path):
 
 
 def test_json_is_all_there_is_on_stdout_whatever_the_figures(tmp_path):
-    spoiled = record(seconds=(*times(1.0, 1)[1:], (float("nan"),)), memory=float("inf"))
-    base, new = pair(tmp_path, NONPRIVATE, spoiled)
-    done = process(base, new, "--json", "--fail-on", "worse")
+    base, new = pair(tmp_path, NONPRIVATE, record(memory=0.0))
+    done = process(new, base, "--json", "--fail-on", "worse")
     (found,) = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert (found["base"], found["new"], found["one_run"]) == (str(base), str(new), False)
+    assert (found["base"], found["new"], found["one_run"]) == (str(new), str(base), False)
     by = {(c["implementation"], c["quantity"]): c for c in found["changes"]}
-    assert by["bk", "seconds"]["verdict"] == by["bk", "memory"]["verdict"] == "not comparable"
-    assert by["bk", "seconds"]["ratio"] == "nan"
+    assert (by["bk", "memory"]["verdict"], by["bk", "memory"]["ratio"]) == ("more", None)
     assert json.loads(process(base, "--json").stdout)[1]["rounds"] == 20
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "said"),
+    [
+        ({"seconds": (*times(1.0, 1)[1:], (float("nan"),))}, "step_seconds of bk holds nan, expected s, above 0"),
+        ({"memory": float("inf")}, "peak_live of bk holds inf, expected bytes, 0 or more"),
+    ],
+)
+def test_what_no_clock_gives_is_refused_by_its_line(tmp_path, spoiled, said):
+    base, new = pair(tmp_path, NONPRIVATE, record(**spoiled))
+    done = process(base, new, "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{new}, line 3: {said}" in done.stderr
 
 
 def test_several_new_files_are_compared_with_one_base(tmp_path):

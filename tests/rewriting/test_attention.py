@@ -105,6 +105,11 @@ TRANSFORMERS = {
 }  # fmt: skip
 
 
+def cubes(model, batch):
+    """Behind a layer norm squares sum to the same for all inputs: their gradients would be rounding alone."""
+    return model(batch["x"]).flatten(1).pow(3).sum(1)
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", ["bk", "opacus", "ghostclip"])
 @pytest.mark.parametrize("kind", TRANSFORMERS)
@@ -112,4 +117,4 @@ def test_transformers_of_torch_are_right(kind, name, training):
     torch.manual_seed(0)
     build, call = TRANSFORMERS[kind]
     net = Net(lambda n, x: call(n.m, x), m=build()).train(training)
-    assert refusals(name, net, squares, [batch_of(5, T, E), batch_of(1, T, E)]) == 0
+    assert refusals(name, net, cubes, [batch_of(5, T, E), batch_of(1, T, E)]) == 0
