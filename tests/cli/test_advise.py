@@ -13,9 +13,7 @@ from dpbench.complexity.survey import workers
 SMALL = [
     "advise",
     "--model",
-    "synthetic:transformer(width=16,heads=2,vocab=50)",
-    "--T",
-    "8",
+    "synthetic:mlp(width=16,depth=1)",
     "--impl",
     "bk,ghostclip,opacus",
 ]
