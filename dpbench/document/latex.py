@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dpbench.document.bibtex import bibtex
 from dpbench.document.footnotes import Footnotes
 from dpbench.document.latexescape import comment, escape
-from dpbench.document.parts import Document, Entry, Grid, Kind
+from dpbench.document.parts import Chart, Document, Entry, Grid, Kind
 
 PAGE = 40
 """Lines of a table that fit on a page; a longer one is broken by longtable."""
@@ -33,7 +33,7 @@ def methods(document: Document) -> str:
 
 def table(grid: Grid) -> str:
     """A tabular with the rules of booktabs and its notes below; a longtable where it is too long for a page."""
-    notes, long = Footnotes(), len(grid.lines) > PAGE
+    notes, long = Footnotes(), is_long(grid)
     form = "".join("r" if column.numeric else "l" for column in grid.columns)
     head = [_line([column.title for column in grid.columns])]
     if any(column.unit for column in grid.columns):
@@ -50,14 +50,24 @@ def table(grid: Grid) -> str:
     return "\n".join(lines) + "\n"
 
 
+def is_long(grid: Grid) -> bool:
+    """Whether a page cannot hold it, and so no float."""
+    return len(grid.lines) > PAGE
+
+
+def captioned(part: Grid | Chart) -> str:
+    """The caption, and a label ``tab:`` or ``fig:`` to refer to."""
+    kind = "fig" if isinstance(part, Chart) else "tab"
+    return rf"\caption{{{escape(part.caption)}}}\label{{{kind}:{part.id}}}"
+
+
 def _whole(form: str, inside: Sequence[str]) -> tuple[str, ...]:
     return (FIT, rf"\tofit{{\begin{{tabular}}{{{form}}}", *inside, r"\end{tabular}}")
 
 
 def _broken(grid: Grid, form: str, inside: Sequence[str]) -> tuple[str, ...]:
     """Has its caption within, since no float can hold it."""
-    caption = rf"\caption{{{escape(grid.caption)}}}\label{{tab:{grid.id}}}\\"
-    return (rf"\begin{{longtable}}{{{form}}}", caption, *inside, r"\end{longtable}")
+    return (rf"\begin{{longtable}}{{{form}}}", captioned(grid) + r"\\", *inside, r"\end{longtable}")
 
 
 def _entries(line: Sequence[Entry], notes: Footnotes) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dpbench.document.latex import FIT, METHODS, PAGE, REFERENCES
+from dpbench.document.latex import FIT, METHODS, REFERENCES, captioned, is_long
 from dpbench.document.latexescape import comment, escape
 from dpbench.document.parts import Chart, Document, Grid, Section
 from dpbench.reportpath import find
@@ -39,7 +39,8 @@ def typeset(document: Document, pictures: Mapping[str, str]) -> str:
 
 def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:
     # Floats of one section are all out before the next, and never more than LaTeX can hold.
-    yield rf"\clearpage{chr(10)}\section*{{{escape(section.title)}}}"
+    yield r"\clearpage"
+    yield rf"\section*{{{escape(section.title)}}}"
     yield from map(escape, section.prose)
     for part in section.parts:
         if isinstance(part, Chart):
@@ -54,26 +55,22 @@ def _figure(chart: Chart, picture: str) -> str:
     lines = [
         r"\begin{figure}[!htbp]\centering",
         rf"\tofit{{\includegraphics{{{picture}}}}}",
-        _caption(chart.caption, f"fig:{chart.id}"),
+        captioned(chart),
         r"\end{figure}",
     ]
     return "\n".join(lines)
 
 
 def _table(grid: Grid) -> str:
-    if len(grid.lines) > PAGE:
+    if is_long(grid):
         return "\n".join([r"{\tiny", _input(f"{grid.id}.tex"), "}"])
     lines = [
         r"\begin{table}[!htbp]\centering",
-        _caption(grid.caption, f"tab:{grid.id}"),
+        captioned(grid),
         _input(f"{grid.id}.tex"),
         r"\end{table}",
     ]
     return "\n".join(lines)
-
-
-def _caption(text: str, label: str) -> str:
-    return rf"\caption{{{escape(text)}}}\label{{{label}}}"
 
 
 def _input(name: str) -> str:

@@ -10,13 +10,9 @@ from typer.testing import CliRunner
 from dpbench.cli import app
 from dpbench.complexity.survey import workers
 
-SMALL = [
-    "advise",
-    "--model",
-    "synthetic:mlp(width=16,depth=1)",
-    "--impl",
-    "bk,ghostclip,opacus",
-]
+ASKED = ["advise", "--impl", "bk,ghostclip,opacus", "--model"]
+SMALL = [*ASKED, "synthetic:mlp(width=16,depth=1)"]
+TRANSFORMER = [*ASKED, "synthetic:transformer(width=16,heads=2,vocab=50,depth=1)", "--T", "8"]
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +21,8 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr("dpbench.complexity.advise.workers", lambda: workers(1))
 
 
-def objects(*arguments):
-    done = CliRunner().invoke(app, [*SMALL, *arguments, "--json"])
+def objects(*arguments, network=SMALL):
+    done = CliRunner().invoke(app, [*network, *arguments, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -42,7 +38,9 @@ def test_for_people_there_is_a_sentence_for_each_card():
 
 
 def test_for_machines_the_advice_is_the_best_of_those_that_clip_and_it_fits():
-    (advice,) = objects("--card", "T4", "--logical-batch", "64", "--examples", "640", "--epochs", "2")
+    (advice,) = objects(
+        "--card", "T4", "--logical-batch", "64", "--examples", "640", "--epochs", "2", network=TRANSFORMER
+    )
     private = [o for o in advice["offers"] if o["implementation"] != "nonprivate"]
     assert advice["advice"] == private[0]
     assert advice["advice"]["need_bytes"] <= advice["capacity"]

@@ -34,7 +34,9 @@ def strike(place: Path, draw: random.Random, every: int = 1) -> Struck:
         try:
             found = store.read(path)
         except DpbenchError as error:
-            struck.expect(whole < 0 and isinstance(error, NotBegun), f"cut at {at}: {error}")
+            struck.expect(
+                whole < 0 and isinstance(error, NotBegun) and f"{path} " in str(error), f"cut at {at}: {error}"
+            )
             continue
         struck.lost += max(0, whole - len(found.records))
         struck.wrong += found.records != tuple(RECORDS[: len(found.records)])
