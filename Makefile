@@ -69,11 +69,11 @@ report-speed: $(STAMP) ## How long a report of 10 000 records takes, and how lar
 	$(BIN)/python -m tests.benchmarks.report
 
 typeset: $(STAMP) ## The committed reproduction as a PDF; needs pdflatex and bibtex
-	mkdir -p build
 	$(BIN)/dpbench report $(REPRODUCED) -o build/typeset --formats latex,pdf
 	cd build/typeset/latex && pdflatex -halt-on-error -interaction=batchmode report && bibtex -terse report && \
 	pdflatex -halt-on-error -interaction=batchmode report && pdflatex -halt-on-error -interaction=batchmode report && \
-	! grep -E 'Overfull .hbox|undefined' report.log
+	! grep -E 'Overfull .hbox|undefined|multiply' report.log
+	@echo build/typeset/latex/report.pdf
 
 false-alarms: $(STAMP) ## How often comparisons cry wolf, and find what is there, on a simulated noisy machine (COUNT=)
 	$(BIN)/python -m tests.benchmarks.false_alarms

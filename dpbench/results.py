@@ -129,10 +129,8 @@ def _refuse_no_measurement(record: Record) -> None:
     for name, metric in record.metrics.items():
         for sample in (sample for some in metric.samples for sample in some):
             if not 0 <= sample < MOST or (metric.unit == "s" and not sample):
-                least = "above 0" if metric.unit == "s" else "0 or more"
-                raise DpbenchError(
-                    f"{name} of {record.cell.implementation} holds {sample:g}, expected {metric.unit}, {least}"
-                )
+                expected = f"{metric.unit} {'above' if metric.unit == 's' else 'at least'} 0 and below {MOST:g}"
+                raise DpbenchError(f"{name} of {record.cell.implementation} holds {sample:g}, expected {expected}")
 
 
 def header_line(header: Header) -> str:

@@ -56,7 +56,7 @@ def report(
     \b
     html         index.html, one page with everything
     md           report.md
-    latex        latex/*.tex, a file for each table and one for the methods
+    latex        latex/*.tex, a file for each table, one for the methods, report.tex with all; references.bib
     svg png pdf  charts/*
 
     \b

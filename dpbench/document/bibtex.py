@@ -1,28 +1,30 @@
-"""Papers as entries of BibTeX."""
+"""Works as entries of BibTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpbench.document.citations import Cited
 from dpbench.document.latexescape import escape
+from dpbench.document.works import PLACE, Work
 
 
-def bibtex(papers: Iterable[Cited]) -> str:
-    """One entry for each, which every style of bibliographies takes; titles keep their capitals."""
-    return "\n".join(map(_entry, papers))
+def bibtex(works: Iterable[Work]) -> str:
+    """One entry for each; titles keep their capitals."""
+    return "\n".join(map(_entry, works))
 
 
-def _entry(paper: Cited) -> str:
+def _entry(work: Work) -> str:
     fields = {
-        "author": " and ".join(map(escape, paper.authors)),
-        "title": f"{{{escape(paper.title)}}}",
-        "howpublished": escape(paper.venue),
-        "year": str(paper.year),
-        "eprint": paper.arxiv,
-        "archiveprefix": "arXiv",
-        # Styles that know of no eprint show this.
-        "note": f"arXiv:{paper.arxiv}",
+        "author": " and ".join(map(_text, work.authors)),
+        "title": f"{{{_text(work.title)}}}",
+        PLACE[work.kind]: _text(work.place if work.kind != "misc" else f"{work.place} arXiv:{work.arxiv}"),
+        "year": str(work.year),
+        **({"eprint": work.arxiv, "archiveprefix": "arXiv"} if work.arxiv and work.kind != "misc" else {}),
     }
-    lines = [f"  {name} = {{{text}}}," for name, text in fields.items() if text]
-    return "\n".join([f"@misc{{{paper.key},", *lines, "}", ""])
+    lines = [f"  {name} = {{{text}}}," for name, text in fields.items()]
+    return "\n".join([f"@{work.kind}{{{work.key},", *lines, "}", ""])
+
+
+def _text(text: str) -> str:
+    """What BibTeX takes for letters, hyphens of names among them, stays; an accent stands in braces, as it expects."""
+    return "".join(c if (c.isalnum() and c.isascii()) or c in " -.,:()" else f"{{{escape(c)}}}" for c in text)

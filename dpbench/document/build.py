@@ -21,6 +21,7 @@ from dpbench.document import (
     summary,
     tradeoff,
 )
+from dpbench.document.citations import cited
 from dpbench.document.parts import Document, Section
 from dpbench.document.sources import Material, material
 from dpbench.records import Outcome
@@ -66,12 +67,13 @@ def build(
     if files or reproduction is None:
         told += summary.sentences(found, others)
     suites = dict.fromkeys(results.header.suite for results in files)
+    how += methods.paragraphs(found)
     return Document(
         title=title or (reproduced.title(reproduction) if reproduction else f"dpbench: {', '.join(suites)}"),
         made=f"by dpbench {version('dpsgd-bench')}, {command}, {datetime.now(UTC).isoformat(timespec='seconds')}",
         summary=tuple(told),
-        methods=(*how, *methods.paragraphs(found)),
-        citations=tuple(methods.citations(found)),
+        methods=tuple(how),
+        citations=tuple(cited(how)),
         sections=(*first, *own),
         sources=found.sources,
         records=found.taken(),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpbench.document.bibtex import bibtex
 from dpbench.document.footnotes import Footnotes
-from dpbench.document.latexescape import comment, escape
+from dpbench.document.latexescape import breakable, comment, escape
 from dpbench.document.parts import Chart, Document, Entry, Grid, Kind
 
 PAGE = 40
@@ -24,11 +25,16 @@ def latex(document: Document) -> dict[str, str]:
 
 
 def methods(document: Document) -> str:
-    """The paragraphs, the last of which cites the papers."""
-    lines = [comment(document.title), comment(document.made), *_paragraphs(document.methods)]
-    if document.citations:
-        lines.append(rf"The algorithms are those of \cite{{{','.join(paper.key for paper in document.citations)}}}.")
-    return "\n".join(lines) + "\n"
+    """The paragraphs, with works that stand in parentheses cited by their keys."""
+    keys = {escape(work.short): work.key for work in document.citations}
+    work = "|".join(map(re.escape, keys)) or "(?!)"
+    group = re.compile(rf"\(((?:{work})(?:; (?:{work}))*)\)")
+    paragraphs = [group.sub(lambda found: _cite(found[1], keys), escape(text)) for text in document.methods]
+    return "\n".join([comment(document.title), comment(document.made), "\n\n".join(paragraphs)]) + "\n"
+
+
+def _cite(works: str, keys: Mapping[str, str]) -> str:
+    return rf"\cite{{{','.join(keys[work] for work in works.split('; '))}}}"
 
 
 def table(grid: Grid) -> str:
@@ -39,11 +45,11 @@ def table(grid: Grid) -> str:
     if any(column.unit for column in grid.columns):
         head.append(_line([f"({column.unit})" if column.unit else "" for column in grid.columns]))
     body = [" & ".join(_entries(line, notes)) + r" \\" for line in grid.lines]
-    said = [*(rf"$^{{{i}}}$ {escape(note)}" for i, note in notes), *map(escape, grid.notes)]
-    inside = [r"\toprule", *head, r"\midrule", *([r"\endhead"] if long else []), *body, r"\bottomrule"]
+    said = [*(rf"$^{{{i}}}$ {breakable(note)}" for i, note in notes), *map(breakable, grid.notes)]
+    inside = [r"\toprule", *head, r"\midrule", *body, r"\bottomrule"]
     lines = [
         comment(grid.caption),
-        comment(rf"needs \usepackage{{booktabs,{'longtable' if long else 'graphicx'}}}"),
+        comment(rf"needs \usepackage{{booktabs,{'longtable}, in one column and with room' if long else 'graphicx}'}"),
         *(_broken(grid, form, inside) if long else _whole(form, inside)),
         *([r"\par\smallskip", *(rf"{{\raggedright\footnotesize {note}\par}}" for note in said)] if said else []),
     ]
@@ -65,9 +71,11 @@ def _whole(form: str, inside: Sequence[str]) -> tuple[str, ...]:
     return (FIT, rf"\tofit{{\begin{{tabular}}{{{form}}}", *inside, r"\end{tabular}}")
 
 
-def _broken(grid: Grid, form: str, inside: Sequence[str]) -> tuple[str, ...]:
+def _broken(grid: Grid, form: str, inside: list[str]) -> tuple[str, ...]:
     """Has its caption within, since no float can hold it."""
-    return (rf"\begin{{longtable}}{{{form}}}", captioned(grid) + r"\\", *inside, r"\end{longtable}")
+    head = inside[: inside.index(r"\midrule") + 1]
+    first = (captioned(grid) + r"\\", *head, r"\endfirsthead")
+    return (rf"\begin{{longtable}}{{{form}}}", *first, *head, r"\endhead", *inside[len(head) :], r"\end{longtable}")
 
 
 def _entries(line: Sequence[Entry], notes: Footnotes) -> Iterator[str]:
@@ -79,8 +87,3 @@ def _entries(line: Sequence[Entry], notes: Footnotes) -> Iterator[str]:
 
 def _line(cells: Sequence[str]) -> str:
     return " & ".join(map(escape, cells)) + r" \\"
-
-
-def _paragraphs(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        yield from (escape(text), "")

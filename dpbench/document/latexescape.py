@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unicodedata import normalize
 
 ACCENTS = {
@@ -63,6 +64,11 @@ would be an argument of the command before them."""
 def escape(text: str) -> str:
     """``text`` on one line; a character that no font of LaTeX's default has is told by its number, ``[U+1F600]``."""
     return "".join(map(_character, normalize("NFC", " ".join(text.split()))))
+
+
+def breakable(text: str) -> str:
+    """``text`` whose names and paths may be broken after a comma, an underscore or a slash."""
+    return re.sub(r"(,|/|\\_)(?=\S)", r"\1\\allowbreak{}", escape(text))
 
 
 def comment(text: str) -> str:

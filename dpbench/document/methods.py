@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpbench.document.citations import Cited
-from dpbench.document.citations import citations as of
+from dpbench.document.citations import credit
 from dpbench.document.sources import Material, machine, sources
+from dpbench.document.works import EFRON, HESTERBERG
 from dpbench.results import Results
 from dpbench.rows import Row
 from dpbench.stats import MIN_ROUNDS
@@ -20,9 +20,11 @@ SETTING = {"Day": ", ", "Software": ", ", "Precision": ", ", "Device": ", ", "CP
 
 
 def paragraphs(material: Material) -> Iterator[str]:
-    """One for each machine, then how gradients were checked, timed and weighed, where they were."""
+    """One for each machine, then whose gradients they are, how they were checked, timed and weighed."""
     yield from _settings(material)
     rows = list(material.rows)
+    if credited := credit(row.implementation for row in rows):
+        yield credited
     if checked := _checked(rows):
         yield checked
     if timed := _timed(material, rows):
@@ -40,11 +42,6 @@ def paragraphs(material: Material) -> Iterator[str]:
             "tensors of shapes without "
             "memory, or extrapolated from small batches of real ones where a model cannot be traced so."
         )
-
-
-def citations(material: Material) -> list[Cited]:
-    """Of the implementations that occur."""
-    return of({row.implementation for row in material.rows})
 
 
 def _settings(material: Material) -> Iterator[str]:
@@ -143,8 +140,8 @@ def _timed(material: Material, rows: Sequence[Row]) -> str:
     known = sorted(b for b in budgets if isinstance(b, int | float))
     each = f", for {' or '.join(f'{b:g}' for b in known)} s each" if known else ""
     interval = (
-        "Intervals are 95 % percentile bootstrap intervals over rounds (Efron and Tibshirani, 1993), with expanded "
-        f"percentiles for geometric means (Hesterberg, 2015); none is given below {MIN_ROUNDS} rounds."
+        f"Intervals are 95 % percentile bootstrap intervals over rounds ({EFRON.short}), with expanded "
+        f"percentiles for geometric means ({HESTERBERG.short}); none is given below {MIN_ROUNDS} rounds."
         if counts[-1] >= MIN_ROUNDS
         else f"With fewer than {MIN_ROUNDS} rounds no interval is given."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dpbench.document.works import BU_2022, WILLIAMS
 from dpbench.reproduction import Reproduced, Reproduction
 
 
@@ -33,8 +34,8 @@ def _predicted(figures: Iterable[Reproduced]) -> Iterator[str]:
         yield (
             "Predicted costs are of the implementations' own code at full size, traced on tensors of shapes without "
             "memory at two batches, with a line through them for every other batch; small batches and FLOPs are traced "
-            f"at the batch itself. A time is the roofline of the card ({cards}) from its published peaks (Williams, "
-            "Waterman, Patterson, 2009): every operator takes as long as its arithmetic, its traffic or its launch, "
+            f"at the batch itself. A time is the roofline of the card ({cards}) from its published peaks "
+            f"({WILLIAMS.short}): every operator takes as long as its arithmetic, its traffic or its launch, "
             "whichever is longest. The largest batch is the largest whose tensors fit into the card's memory. Nothing "
             "is fitted to measured or published numbers."
         )
@@ -45,8 +46,8 @@ def _predicted(figures: Iterable[Reproduced]) -> Iterator[str]:
         )
     if "decisions" in kinds:
         yield (
-            "Decisions of layers are predicted from T, d and p of every trained matrix by the rule 2T^2 < pd (Bu, Mao, "
-            "Xu, 2022); nothing is measured for them."
+            "Decisions of layers are predicted from T, d and p of every trained matrix by the rule 2T^2 < pd "
+            f"({BU_2022.short}); nothing is measured for them."
         )
 
 

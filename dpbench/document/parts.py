@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from dpbench.document.citations import Cited
+from dpbench.document.works import Work
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,7 +138,7 @@ class Document:
     """Sentences made from the numbers."""
     methods: tuple[str, ...]
     """Paragraphs ready for a paper."""
-    citations: tuple[Cited, ...]
+    citations: tuple[Work, ...]
     sections: tuple[Section, ...]
     sources: tuple[Source, ...]
     records: tuple[Taken, ...] = ()

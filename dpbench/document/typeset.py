@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dpbench.document.latex import FIT, METHODS, REFERENCES, captioned, is_long
-from dpbench.document.latexescape import comment, escape
-from dpbench.document.parts import Chart, Document, Grid, Section
+from dpbench.document.latexescape import breakable, comment, escape
+from dpbench.document.parts import Chart, Document, Grid, Section, Source
 from dpbench.reportpath import find
 
 REPORT = "report.tex"
@@ -17,23 +17,26 @@ def typeset(document: Document, pictures: Mapping[str, str]) -> str:
 
     Args:
         document: the report.
-        pictures: the file of each chart, by its id, from there; those that have none are left out.
+        pictures: the file of each chart, by its id, from there; of one that has none its caption says so.
     """
+    name = REPORT.removesuffix(".tex")
+    steps = ["pdflatex", *(["bibtex"] if document.citations else []), "pdflatex", "pdflatex"]
     blocks = [
-        comment(f"pdflatex {REPORT}, bibtex {REPORT.removesuffix('.tex')}, and pdflatex {REPORT} twice make the PDF"),
+        comment(f"The PDF is made here by: {'; '.join(f'{step} {name}' for step in steps)}"),
         find("latex/preamble.tex").read_text(encoding="utf-8").strip(),
         FIT,
         rf"\title{{{escape(document.title)}}}",
-        rf"\author{{{escape(document.made)}}}",
+        rf"\author{{\parbox{{.9\linewidth}}{{\centering {breakable(document.made)}}}}}",
         r"\date{}",
         "\\begin{document}\n\\maketitle",
         *_list(document.summary),
     ]
     for section in document.sections:
         blocks += _section(section, pictures)
-    blocks.append("\\clearpage\n\\section*{Methods}\n" + _input(METHODS))
+    blocks += [r"\clearpage", r"\section*{Methods}", _input(METHODS), r"\section*{Sources}"]
+    blocks += map(_source, document.sources)
     if document.citations:
-        blocks.append(f"\\bibliographystyle{{plain}}\n\\bibliography{{{REFERENCES.removesuffix('.bib')}}}")
+        blocks.append(f"\\bibliographystyle{{unsrt}}\n\\bibliography{{{REFERENCES.removesuffix('.bib')}}}")
     return "\n\n".join([*blocks, r"\end{document}"]) + "\n"
 
 
@@ -43,12 +46,13 @@ def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:
     yield rf"\section*{{{escape(section.title)}}}"
     yield from map(escape, section.prose)
     for part in section.parts:
-        if isinstance(part, Chart):
-            if part.id in pictures:
-                yield _figure(part, pictures[part.id])
-        else:
+        if isinstance(part, Grid):
             yield _table(part)
-    yield from map(escape, section.remarks)
+        elif part.id in pictures:
+            yield _figure(part, pictures[part.id])
+        else:
+            yield escape(f"{part.caption} (not drawn here: add pdf or png to --formats)")
+    yield from map(breakable, section.remarks)
 
 
 def _figure(chart: Chart, picture: str) -> str:
@@ -71,6 +75,12 @@ def _table(grid: Grid) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines)
+
+
+def _source(source: Source) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in source.versions.items())
+    said = [source.file, source.title, source.started, source.command, source.machine, versions, *source.remarks]
+    return rf"\textbf{{{source.id}}}: {breakable('; '.join(filter(None, said)))}"
 
 
 def _input(name: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from dpbench.document.citations import BU_2023, LI
 from dpbench.document.parts import Chart, Column, Document, Entry, Grid, Kind, Section, Source, Taken
+from dpbench.document.works import BU_2023, LI
 from dpbench.records import Outcome, Record
 from dpbench.reporting import plots
 from dpbench.reporting.panels import panels_of

@@ -1,34 +1,51 @@
 import pytest
 
-from dpbench.document.citations import citations
+from dpbench.document.citations import OF, cited, credit
+from dpbench.document.works import ABADI, BU_2022, BU_2023, WORKS, YOUSEFPOUR
 
 
 @pytest.mark.parametrize(
-    ("name", "number"),
+    ("name", "works"),
     [
-        ("opacus_improved", "2109.12298"),
-        ("lib:opacus/ghost", "2109.12298"),
-        ("fastgradclip_improved", "2009.03106"),
-        ("ghostclip", "2110.05679"),
-        ("mixghostclip", "2205.10683"),
-        ("bk", "2210.00038"),
-        ("lib:fastdp/bk-ghost", "2210.00038"),
+        ("vmap", "Subramani et al., 2021"),
+        ("opacus_improved", "Yousefpour et al., 2021"),
+        ("lib:opacus/hooks", "Yousefpour et al., 2021"),
+        ("lib:opacus/ghost", "Li et al., 2022; Yousefpour et al., 2021"),
+        ("fastgradclip_improved", "Lee and Kifer, 2021"),
+        ("ghostclip", "Li et al., 2022"),
+        ("mixghostclip", "Bu et al., 2022"),
+        ("bk", "Bu et al., 2023"),
+        ("bk_mixopt", "Bu et al., 2022; Bu et al., 2023"),
+        ("lib:fastdp/bk-ghost", "Bu et al., 2023"),
     ],
 )
-def test_the_paper_of_an_implementation_and_that_of_dpsgd(name, number):
-    first, own = citations([name, "nonprivate"])
-    assert first.arxiv == "1607.00133"
-    assert own.arxiv == number
-
-
-def test_who_has_no_paper_of_its_own_clips_all_the_same():
-    assert len(citations(["mine.py"])) == 1
-    assert citations(["nonprivate"]) == []
-
-
-def test_a_paper_in_a_list_of_references():
-    assert str(citations(["bk"])[1]) == (
-        "Z. Bu, Y.-X. Wang, S. Zha, G. Karypis. Differentially Private Optimization on Large Model at Small Cost. "
-        "ICML 2023. arXiv:2210.00038."
+def test_whose_algorithm_it_is(name, works):
+    said = credit([name, "nonprivate"])
+    assert said == (
+        "Gradients are clipped example by example, as in DP-SGD (Abadi et al., 2016), "
+        f"by the algorithms of {name} ({works})."
     )
-    assert str(citations(["opacus"])[1]).endswith("Library in PyTorch. 2021. arXiv:2109.12298.")
+    assert {work.short for work in cited([said])} == {"Abadi et al., 2016", *works.split("; ")}
+
+
+def test_who_has_no_work_of_its_own_clips_all_the_same():
+    assert credit(["mine.py", "tf_privacy"]).endswith("as in DP-SGD (Abadi et al., 2016).")
+    assert credit(["nonprivate"]) == ""
+
+
+def test_one_work_is_named_once_for_all_that_are_of_it():
+    assert credit(["opacus", "bk", "opacus_improved"]).endswith(
+        "of opacus, opacus_improved (Yousefpour et al., 2021); bk (Bu et al., 2023)."
+    )
+
+
+def test_what_is_cited_is_what_is_named_by_year():
+    assert cited([f"a ({BU_2023.short})", f"b ({BU_2022.short}; {ABADI.short})"]) == [ABADI, BU_2022, BU_2023]
+    assert cited(["none"]) == []
+
+
+def test_every_work_that_is_anybodys_can_be_cited_and_is_told_from_the_others():
+    assert {work for works in OF.values() for work in works} <= {*WORKS}
+    assert len({work.short for work in WORKS}) == len({work.key for work in WORKS}) == len(WORKS)
+    assert [work.year for work in WORKS] == sorted(work.year for work in WORKS)
+    assert YOUSEFPOUR in WORKS

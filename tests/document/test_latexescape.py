@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from dpbench.document.latexescape import comment, escape
+from dpbench.document.latexescape import breakable, comment, escape
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,8 @@ def test_whatever_comes_nothing_but_commands_and_ascii_is_left():
 
 def test_a_comment_is_one_line_of_ascii():
     assert comment("a\nb é") == "% a b \\xe9"
+
+
+def test_names_and_paths_break_within_and_sentences_as_ever():
+    assert breakable("m(a_b=1,c=2), a/b") == r"m(a\_\allowbreak{}b=1,\allowbreak{}c=2), a/\allowbreak{}b"
+    assert breakable("100 %, so") == r"100 \%, so"

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-from dpbench.document.methods import citations, paragraphs
+from dpbench.document.methods import paragraphs
 from dpbench.document.sources import material
 from dpbench.records import Parity
-from tests.document.results_for_tests import LARGEST, OTHER, file, of, timed
+from tests.document.results_for_tests import LARGEST, OTHER, file, timed
 from tests.records_for_tests import ENVIRONMENT, record, workload
 
 
@@ -76,7 +76,11 @@ def test_of_nothing_there_is_nothing_to_say(tmp_path):
     assert text(file(tmp_path, [], ENVIRONMENT)) == ""
 
 
-def test_papers_are_cited_of_what_occurs_alone(tmp_path):
-    found = citations(of(tmp_path, timed("nonprivate", 1.0), timed("bk_mixopt", 1.0), timed("ghostclip", 1.0)))
-    assert [paper.arxiv for paper in found] == ["1607.00133", "2110.05679", "2210.00038"]
-    assert citations(of(tmp_path / "x", timed("nonprivate", 1.0))) == []
+def test_works_are_credited_of_what_occurs_alone(tmp_path):
+    found = text(file(tmp_path / "a", [timed("nonprivate", 1.0), timed("bk_mixopt", 1.0), timed("ghostclip", 1.0)]))
+    assert (
+        "as in DP-SGD (Abadi et al., 2016), by the algorithms of bk_mixopt (Bu et al., 2022; Bu et al., 2023); "
+        in found
+    )
+    assert "ghostclip (Li et al., 2022)." in found
+    assert "DP-SGD" not in text(file(tmp_path / "b", [timed("nonprivate", 1.0)]))
